@@ -40,15 +40,17 @@ static void leave_slowest(struct clocks *c)
     }
 }
 
-enum push_fate clocks_push(struct clocks *c, int w)
-{
-    const uint32_t step = c->clock[w]++;
+/* --- rules --- */
 
-    assert(!c->is_out[w]);
-    if (step == c->slowest)
-        leave_slowest(c);
-    if (c->rule.kind != CONSISTENCY_SYNC)
-        return PUSH_COUNTS;
+static enum push_fate counts_at_once(struct clocks *c, uint32_t step)
+{
+    (void)c;
+    (void)step;
+    return PUSH_COUNTS;
+}
+
+static enum push_fate counts_in_round(struct clocks *c, uint32_t step)
+{
     assert(step <= c->round); /* it could not have read the parameters of a later one */
     if (step < c->round)
         return PUSH_IS_LATE;
@@ -56,9 +58,49 @@ enum push_fate clocks_push(struct clocks *c, int w)
     return PUSH_IS_KEPT;
 }
 
+static bool reads_at_once(const struct clocks *c, int w)
+{
+    (void)c;
+    (void)w;
+    return true;
+}
+
+static bool reads_within_lead(const struct clocks *c, int w)
+{
+    return (uint64_t)c->clock[w] <= (uint64_t)c->slowest + c->rule.bound_count;
+}
+
+static bool reads_in_round(const struct clocks *c, int w)
+{
+    return c->clock[w] <= c->round;
+}
+
+static const struct {
+    enum push_fate (*push)(struct clocks *c, uint32_t step); /* of a worker that was at this clock */
+    bool (*may_read)(const struct clocks *c, int w);
+} rules[] = {
+    [CONSISTENCY_ASYNC] = { counts_at_once, reads_at_once },
+    [CONSISTENCY_SSP] = { counts_at_once, reads_within_lead },
+    [CONSISTENCY_SYNC] = { counts_in_round, reads_in_round },
+};
+
+_Static_assert(sizeof rules / sizeof *rules == N_CONSISTENCY_KINDS, "a row for each kind");
+
+/* --- clocks --- */
+
+enum push_fate clocks_push(struct clocks *c, int w)
+{
+    const uint32_t step = c->clock[w]++;
+
+    assert(!c->is_out[w]);
+    if (step == c->slowest)
+        leave_slowest(c);
+    return rules[c->rule.kind].push(c, step);
+}
+
 bool clocks_round_is_full(const struct clocks *c)
 {
-    const int n_wanted = c->n_workers - (int)c->rule.bound_count, n_there = c->n_workers - c->n_out;
+    const int n_wanted = c->n_workers - (int)consistency_n_dropped(&c->rule), n_there = c->n_workers - c->n_out;
 
     return c->n_kept > 0 && c->n_kept >= (n_wanted < n_there ? n_wanted : n_there);
 }
@@ -71,15 +113,7 @@ void clocks_end_round(struct clocks *c)
 
 bool clocks_may_read(const struct clocks *c, int w)
 {
-    switch (c->rule.kind) {
-    case CONSISTENCY_SSP:
-        return (uint64_t)c->clock[w] <= (uint64_t)c->slowest + c->rule.bound_count;
-    case CONSISTENCY_SYNC:
-        return c->clock[w] <= c->round;
-    case CONSISTENCY_ASYNC:
-        break;
-    }
-    return true;
+    return rules[c->rule.kind].may_read(c, w);
 }
 
 void clocks_leave(struct clocks *c, int w, bool had_kept)
@@ -100,7 +134,7 @@ void clocks_keep_out(struct clocks *c, int w)
 
 uint32_t clocks_join(struct clocks *c, int w)
 {
-    assert(c->is_out[w] && c->rule.kind != CONSISTENCY_SYNC);
+    assert(c->is_out[w] && !consistency_has_rounds(&c->rule));
     c->n_slowest = c->n_out == c->n_workers ? 1 : c->n_slowest + 1;
     c->is_out[w] = false;
     c->n_out--;

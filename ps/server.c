@@ -52,7 +52,7 @@ static enum rc open_params(struct ps_server *s)
     const struct sync_env *env = &s->env;
     const size_t n_elems = s->n_elems;
     const int sums =
-        (env->consistency.kind == CONSISTENCY_SYNC && env->n_workers > 1) || env->compression.kind != COMPRESSION_NONE;
+        (consistency_has_rounds(&env->consistency) && env->n_workers > 1) || env->compression.kind != COMPRESSION_NONE;
     const size_t n_state = 1 + (size_t)optimizer_n_moments(&env->optimizer);
     enum rc rc = RC_OK;
 

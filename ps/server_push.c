@@ -660,7 +660,7 @@ void server_forget(struct ps_server *s, int w, bool is_loss)
         s->client[w].request[i].state = REQUEST_ANSWERED;
     }
     s->ops->left(s, w, is_loss);
-    s->has_new_left = s->env.consistency.kind != CONSISTENCY_ASYNC; /* else nobody waits */
+    s->has_new_left = consistency_may_wait(&s->env.consistency); /* else nobody waits */
 }
 
 /* --- a push --- */
@@ -719,7 +719,7 @@ static enum rc settle_request(struct ps_server *s, int w, int slot)
 {
     struct request *r = &s->client[w].request[slot];
 
-    if (s->env.consistency.kind == CONSISTENCY_ASYNC)
+    if (!consistency_may_wait(&s->env.consistency))
         return server_answer(s, w, slot);
     if (!request_waits(r))
         r->state = REQUEST_WAITS;

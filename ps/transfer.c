@@ -123,7 +123,7 @@ static bool may_be_late(const struct ps *p)
 {
     const struct sync_env *env = &p->base.env;
 
-    return (env->consistency.kind == CONSISTENCY_SYNC && env->consistency.bound_count > 0) || env->n_batches > 0;
+    return consistency_n_dropped(&env->consistency) > 0 || env->n_batches > 0;
 }
 
 enum rc ps_end_answer(struct ps *p, int server, int slot, const struct ps_header *want, int timeout_ms,
@@ -287,17 +287,19 @@ out:
 static enum rc check_lead(const struct ps *p, int server, uint32_t n_steps, const struct ps_header *h)
 {
     const struct consistency *rule = &p->base.env.consistency;
+    char text[CONSISTENCY_TEXT_BYTES];
 
     if (h->step > n_steps)
         return rc_raise(RC_MISMATCH,
                         "server %d says of chunk %u that the slowest worker has done %u steps; this one did %u", server,
                         h->chunk, h->step, n_steps);
-    if (rule->kind == CONSISTENCY_SSP && n_steps - h->step > rule->bound_count)
-        return rc_raise(RC_MISMATCH,
-                        "server %d answered step %u of chunk %u when the slowest worker had done %u: not by "
-                        "--consistency ssp:%u",
-                        server, n_steps, h->chunk, h->step, rule->bound_count);
-    return RC_OK;
+    if (!consistency_bounds_lead(rule) || n_steps - h->step <= rule->bound_count)
+        return RC_OK;
+    consistency_text(text, sizeof text, rule);
+    return rc_raise(RC_MISMATCH,
+                    "server %d answered step %u of chunk %u when the slowest worker had done %u: not by "
+                    "--consistency %s",
+                    server, n_steps, h->chunk, h->step, text);
 }
 
 static enum rc end_with(struct ps *p, int server, int slot, const struct chunk_work *t, float *param,

@@ -276,7 +276,7 @@ static struct load ssp_load(const struct beside *b, const struct sync_env *env, 
 
 static struct load load_of(const struct beside *b, const struct sync_env *env, double all_bytes)
 {
-    if (env->consistency.kind == CONSISTENCY_SSP)
+    if (consistency_bounds_lead(&env->consistency))
         return ssp_load(b, env, all_bytes);
     return consistency_waits_for_all(&env->consistency) ? most_load(b, env, all_bytes) : least_load(b, env, all_bytes);
 }

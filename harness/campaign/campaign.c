@@ -250,9 +250,9 @@ static int n_averaged(const struct point *p, const json_t *summary)
     const char *rule = json_string_value(json_object_get(summary, "consistency"));
     struct consistency c;
 
-    if (!rule || consistency_parse(&c, rule) != RC_OK || c.kind != CONSISTENCY_SYNC)
+    if (!rule || consistency_parse(&c, rule) != RC_OK || !consistency_has_rounds(&c))
         return 0;
-    return p->n_workers - (int)c.bound_count;
+    return p->n_workers - (int)consistency_n_dropped(&c);
 }
 
 enum rc point_read_record(struct point *p, const json_t *r)

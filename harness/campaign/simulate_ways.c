@@ -126,7 +126,7 @@ static enum rc add_mode(struct simulate *s, const char *text)
         text = "ps-sync";
     if (strncmp(text, "ps-", 3) != 0 || consistency_parse(&c, text + 3) != RC_OK)
         return unknown_mode(text);
-    w.mode = c.kind == CONSISTENCY_ASYNC ? ROW_PS_ASYNC : ROW_PS;
+    w.mode = consistency_may_wait(&c) ? ROW_PS : ROW_PS_ASYNC;
     if (consistency_waits_for_all(&c)) /* sync:0, which most people call so */
         snprintf(w.consistency, sizeof w.consistency, "sync");
     else

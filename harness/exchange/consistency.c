@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* consistency.c - names of the rules, and what is wrong with a name. */
+/* consistency.c - the rules: their names, and what else depends on the rule. */
 #include "harness/exchange/consistency.h"
 
 #include <stdio.h>
@@ -9,50 +9,138 @@
 
 enum { MOST_BOUND = 1000000000 };
 
-/* The number behind "ssp:" or "sync:". */
+struct rule {
+    const char *name;
+    const char *plain, *numbered; /* as it is typed: without a number, with one; NULL: not so */
+    bool has_rounds;              /* one update per step, by the mean gradient; else each gradient is one */
+    bool may_wait;                /* a worker may have to wait for others */
+    bool bounds_lead;             /* the number is how many steps a worker may be ahead of the slowest */
+    bool drops_late;              /* the number is how many gradients of a step are dropped; needs has_rounds */
+};
+
+static const struct rule rules[] = {
+    [CONSISTENCY_ASYNC] = { .name = "async", .plain = "async" },
+    [CONSISTENCY_SSP] = { .name = "ssp", .numbered = "ssp:S", .may_wait = true, .bounds_lead = true },
+    [CONSISTENCY_SYNC] = { .name = "sync",
+                           .plain = "sync",
+                           .numbered = "sync:B",
+                           .has_rounds = true,
+                           .may_wait = true,
+                           .drops_late = true },
+};
+
+_Static_assert(sizeof rules / sizeof *rules == N_CONSISTENCY_KINDS, "a row for each kind");
+
+enum { MOST_FORMS = 2 * N_CONSISTENCY_KINDS };
+
+static const struct rule *rule_of(const struct consistency *c)
+{
+    return &rules[c->kind];
+}
+
+/* All that can be typed, NULL behind the last. */
+static void list_forms(const char *out[MOST_FORMS + 1])
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < N_CONSISTENCY_KINDS; k++) {
+        if (rules[k].plain)
+            out[n++] = rules[k].plain;
+        if (rules[k].numbered)
+            out[n++] = rules[k].numbered;
+    }
+    out[n] = NULL;
+}
+
+/* "async, ssp:S, sync or sync:B" */
+static void forms_text(char *out, size_t n_bytes, const char *const form[])
+{
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; form[i] && n < n_bytes; i++)
+        n += (size_t)snprintf(out + n, n_bytes - n, "%s%s", i == 0 ? "" : form[i + 1] ? ", " : " or ", form[i]);
+}
+
+/* number: what is behind the colon. */
 static enum rc parse_bound(struct consistency *out, enum consistency_kind kind, const char *text, const char *number)
 {
-    const char *form = kind == CONSISTENCY_SSP ? "S of ssp:S" : "B of sync:B";
+    const char *form = rules[kind].numbered, *letter = strchr(form, ':') + 1;
     uint64_t bound;
 
     if (!text_to_u64(number, &bound) || bound > MOST_BOUND)
-        return rc_raise(RC_INVAL, "--consistency %s: %s must be a whole number from 0 to %d", text, form, MOST_BOUND);
+        return rc_raise(RC_INVAL, "--consistency %s: %s of %s must be a whole number from 0 to %d", text, letter, form,
+                        MOST_BOUND);
     *out = (struct consistency){ kind, (uint32_t)bound };
     return RC_OK;
 }
 
 enum rc consistency_parse(struct consistency *out, const char *text)
 {
-    static const char *const names[] = { "async", "ssp:S", "sync", "sync:B", NULL };
+    const char *form[MOST_FORMS + 1];
+    char forms[128];
 
-    if (strncmp(text, "ssp:", 4) == 0)
-        return parse_bound(out, CONSISTENCY_SSP, text, text + 4);
-    if (strncmp(text, "sync:", 5) == 0)
-        return parse_bound(out, CONSISTENCY_SYNC, text, text + 5);
-    if (strcmp(text, "async") == 0 || strcmp(text, "sync") == 0) {
-        *out = (struct consistency){ strcmp(text, "sync") == 0 ? CONSISTENCY_SYNC : CONSISTENCY_ASYNC, 0 };
-        return RC_OK;
+    for (size_t k = 0; k < N_CONSISTENCY_KINDS; k++) {
+        const size_t n = strlen(rules[k].name);
+        if (rules[k].plain && strcmp(text, rules[k].plain) == 0) {
+            *out = (struct consistency){ (enum consistency_kind)k, 0 };
+            return RC_OK;
+        }
+        if (rules[k].numbered && strncmp(text, rules[k].name, n) == 0 && text[n] == ':')
+            return parse_bound(out, (enum consistency_kind)k, text, text + n + 1);
     }
-    const char *nearest = text_nearest(text, names);
-    return rc_raise(RC_INVAL, "--consistency %s: must be async, ssp:S, sync or sync:B%s%s%s", text,
-                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    list_forms(form);
+    forms_text(forms, sizeof forms, form);
+    const char *nearest = text_nearest(text, form);
+    return rc_raise(RC_INVAL, "--consistency %s: must be %s%s%s%s", text, forms, nearest ? "; did you mean " : "",
+                    nearest ? nearest : "", nearest ? "?" : "");
 }
 
 void consistency_text(char *out, size_t n_bytes, const struct consistency *c)
 {
-    if (c->kind == CONSISTENCY_ASYNC)
-        snprintf(out, n_bytes, "async");
+    if (rule_of(c)->numbered)
+        snprintf(out, n_bytes, "%s:%u", rule_of(c)->name, c->bound_count);
     else
-        snprintf(out, n_bytes, "%s:%u", c->kind == CONSISTENCY_SSP ? "ssp" : "sync", c->bound_count);
+        snprintf(out, n_bytes, "%s", rule_of(c)->name);
 }
 
 enum rc consistency_check(const struct consistency *c, int n_workers)
 {
-    if (c->kind == CONSISTENCY_SYNC && c->bound_count >= (uint32_t)n_workers)
-        return rc_raise(
-            RC_INVAL,
-            "--consistency sync:%u: of %d worker%s at most %d can be backup worker%s, whose gradients a step "
-            "can do without",
-            c->bound_count, n_workers, n_workers == 1 ? "" : "s", n_workers - 1, n_workers == 2 ? "" : "s");
+    if (rule_of(c)->drops_late && c->bound_count >= (uint32_t)n_workers)
+        return rc_raise(RC_INVAL,
+                        "--consistency %s:%u: of %d worker%s at most %d can be backup worker%s, whose gradients a step "
+                        "can do without",
+                        rule_of(c)->name, c->bound_count, n_workers, n_workers == 1 ? "" : "s", n_workers - 1,
+                        n_workers == 2 ? "" : "s");
     return RC_OK;
+}
+
+bool consistency_has_rounds(const struct consistency *c)
+{
+    return rule_of(c)->has_rounds;
+}
+
+bool consistency_may_wait(const struct consistency *c)
+{
+    return rule_of(c)->may_wait;
+}
+
+uint32_t consistency_n_dropped(const struct consistency *c)
+{
+    return rule_of(c)->drops_late ? c->bound_count : 0;
+}
+
+bool consistency_bounds_lead(const struct consistency *c)
+{
+    return rule_of(c)->bounds_lead;
+}
+
+bool consistency_waits_for_all(const struct consistency *c)
+{
+    return rule_of(c)->has_rounds && consistency_n_dropped(c) == 0;
+}
+
+bool consistency_waits_in_step(const struct consistency *c)
+{
+    return rule_of(c)->has_rounds || (rule_of(c)->bounds_lead && c->bound_count == 0);
 }

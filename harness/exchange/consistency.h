@@ -9,7 +9,8 @@
  *   sync:B   the same of all but B: the B latest gradients of each step, of backup workers, are dropped and counted
  *            (Chen et al., Revisiting Distributed Synchronous SGD, 2016; TensorFlow's SyncReplicasOptimizer)
  *
- * Here are the names; the rules are in ps/clocks.h. ps/README.md lists the code that depends on the rule.
+ * Here are the names, and the properties that other code asks for instead of the kind. When a gradient counts, and when
+ * a worker may read: ps/clocks.h. A new rule is a kind here, a row in consistency.c and a row in ps/clocks.c.
  */
 #ifndef HARNESS_EXCHANGE_CONSISTENCY_H
 #define HARNESS_EXCHANGE_CONSISTENCY_H
@@ -20,7 +21,7 @@
 
 #include "harness/base/rc.h"
 
-enum consistency_kind { CONSISTENCY_ASYNC, CONSISTENCY_SSP, CONSISTENCY_SYNC };
+enum consistency_kind { CONSISTENCY_ASYNC, CONSISTENCY_SSP, CONSISTENCY_SYNC, N_CONSISTENCY_KINDS };
 
 enum { CONSISTENCY_TEXT_BYTES = 24 };
 
@@ -36,10 +37,17 @@ enum rc consistency_parse(struct consistency *out, const char *text) MUST_CHECK;
 void consistency_text(char *out, size_t n_bytes, const struct consistency *c);
 /* RC_INVAL: the number of backup workers is at least that of workers. */
 enum rc consistency_check(const struct consistency *c, int n_workers) MUST_CHECK;
+/* Is there one update per step, by the mean gradient? Otherwise each gradient makes one. */
+bool consistency_has_rounds(const struct consistency *c);
+/* May a worker have to wait for others? Otherwise each push is answered at once. */
+bool consistency_may_wait(const struct consistency *c);
+/* Gradients of each step that come late and are dropped. */
+uint32_t consistency_n_dropped(const struct consistency *c);
+/* Is a worker never more than bound_count steps ahead of the slowest, with an update for each gradient? */
+bool consistency_bounds_lead(const struct consistency *c);
 /* Does every step wait for every worker? */
-static inline bool consistency_waits_for_all(const struct consistency *c)
-{
-    return c->kind == CONSISTENCY_SYNC && c->bound_count == 0;
-}
+bool consistency_waits_for_all(const struct consistency *c);
+/* May a worker have to wait for the gradient that another one pushes in the same step? */
+bool consistency_waits_in_step(const struct consistency *c);
 
 #endif

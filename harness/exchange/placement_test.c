@@ -256,15 +256,21 @@ static void what_cannot_be_is_refused(void **state)
     placement_close(&p);
 }
 
-static void rules_of_consistency_have_names(void **state)
+static void rules_of_consistency_have_names_and_properties(void **state)
 {
+    enum { ROUNDS = 1, WAITS = 2, LEAD = 4, FOR_ALL = 8, IN_STEP = 16 };
     static const struct {
         const char *text;
         enum consistency_kind kind;
-        uint32_t bound_count;
-    } right[] = { { "async", CONSISTENCY_ASYNC, 0 }, { "ssp:0", CONSISTENCY_SSP, 0 },
-                  { "ssp:12", CONSISTENCY_SSP, 12 }, { "sync", CONSISTENCY_SYNC, 0 },
-                  { "sync:0", CONSISTENCY_SYNC, 0 }, { "sync:3", CONSISTENCY_SYNC, 3 } };
+        uint32_t bound_count, n_dropped;
+        int is;
+        const char *back;
+    } right[] = { { "async", CONSISTENCY_ASYNC, 0, 0, 0, "async" },
+                  { "ssp:0", CONSISTENCY_SSP, 0, 0, WAITS | LEAD | IN_STEP, "ssp:0" },
+                  { "ssp:12", CONSISTENCY_SSP, 12, 0, WAITS | LEAD, "ssp:12" },
+                  { "sync", CONSISTENCY_SYNC, 0, 0, ROUNDS | WAITS | FOR_ALL | IN_STEP, "sync:0" },
+                  { "sync:0", CONSISTENCY_SYNC, 0, 0, ROUNDS | WAITS | FOR_ALL | IN_STEP, "sync:0" },
+                  { "sync:3", CONSISTENCY_SYNC, 3, 3, ROUNDS | WAITS | IN_STEP, "sync:3" } };
     static const char *const wrong[][2] = {
         { "ssp:-1", "--consistency ssp:-1: S of ssp:S must be a whole number from 0" },
         { "ssp", "must be async, ssp:S, sync or sync:B" },
@@ -273,14 +279,23 @@ static void rules_of_consistency_have_names(void **state)
         { "ssp:1000000001", "to 1000000000" },
         { "asyn", "did you mean async?" },
         { "", "must be async" },
+        { "asyncs", "must be async" },
+        { "async:1", "must be async" },
     };
+    char text[CONSISTENCY_TEXT_BYTES];
     struct consistency c;
 
     (void)state;
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         assert_int_equal(consistency_parse(&c, right[i].text), RC_OK);
         assert_true(c.kind == right[i].kind && c.bound_count == right[i].bound_count);
-        assert_int_equal(consistency_waits_for_all(&c), right[i].kind == CONSISTENCY_SYNC && right[i].bound_count == 0);
+        consistency_text(text, sizeof text, &c);
+        assert_string_equal(text, right[i].back);
+        assert_int_equal(consistency_n_dropped(&c), right[i].n_dropped);
+        assert_int_equal((consistency_has_rounds(&c) ? ROUNDS : 0) | (consistency_may_wait(&c) ? WAITS : 0) |
+                             (consistency_bounds_lead(&c) ? LEAD : 0) | (consistency_waits_for_all(&c) ? FOR_ALL : 0) |
+                             (consistency_waits_in_step(&c) ? IN_STEP : 0),
+                         right[i].is);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(consistency_parse(&c, wrong[i][0]), RC_INVAL);
@@ -306,7 +321,7 @@ int main(void)
         cmocka_unit_test(every_parameter_is_on_one_server_G1),
         cmocka_unit_test(digests_tell_placements_apart),
         cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(rules_of_consistency_have_names),
+        cmocka_unit_test(rules_of_consistency_have_names_and_properties),
     };
 
     return cmocka_run_group_tests_name("placement", tests, NULL, NULL);

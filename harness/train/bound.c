@@ -167,7 +167,7 @@ static enum rc probe_server(double *best_s, const struct probe_env *env)
         series_add(&series, env->world, started_ns);
     }
     *best_s = series_quantile_s(&series, 0) *
-              (job->exchange.consistency.kind == CONSISTENCY_SYNC ? 1 : job->n_workers) * least_share(job);
+              (consistency_has_rounds(&job->exchange.consistency) ? 1 : job->n_workers) * least_share(job);
 out:
     update_close(&update);
     update_close(&followed);

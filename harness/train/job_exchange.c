@@ -232,10 +232,8 @@ out:
 enum rc job_servers_check(const struct train_job *job)
 {
     const struct exchange_opts *x = &job->exchange;
-    const bool waits_in_a_step = x->consistency.kind == CONSISTENCY_SYNC ||
-                                 (x->consistency.kind == CONSISTENCY_SSP && x->consistency.bound_count == 0);
 
-    if (waits_in_a_step && x->overlap && x->priority && job->n_workers > 1)
+    if (consistency_waits_in_step(&x->consistency) && x->overlap && x->priority && job->n_workers > 1)
         return rc_raise(RC_INVAL,
                         "--priority on: with --overlap on and --consistency %s workers would wait for each other's "
                         "chunks in other orders; needs --priority off, async, or ssp:1 and more",
@@ -475,7 +473,7 @@ static uint64_t at_least_1(uint64_t every)
 /* NULL: it means something. */
 static const char *why_no_periods(const struct train_job *job)
 {
-    if (job->exchange.consistency.kind != CONSISTENCY_ASYNC)
+    if (consistency_may_wait(&job->exchange.consistency))
         return "counts a push and a pull in every step; needs --consistency async";
     return NULL;
 }

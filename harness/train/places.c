@@ -59,7 +59,7 @@ double servers_parts_per_step(const struct train_job *job, const struct train_re
     const struct consistency *c = &job->exchange.consistency;
     uint64_t n_parts = 0;
 
-    if (!has_servers(job) || c->kind != CONSISTENCY_SYNC || c->bound_count == 0)
+    if (!has_servers(job) || consistency_n_dropped(c) == 0)
         return 0;
     for (int s = result->n_workers; s < result->n_ranks; s++) {
         n_parts += result->rank[s].served.late_count;
@@ -302,10 +302,10 @@ void servers_consistency_text(char *out, size_t n_bytes, const struct train_job 
     char rule[CONSISTENCY_TEXT_BYTES];
 
     consistency_text(rule, sizeof rule, c);
-    if (c->kind == CONSISTENCY_SYNC && c->bound_count > 0)
+    if (consistency_n_dropped(c) > 0)
         snprintf(out, n_bytes, "%s, %llu part%s of gradients came too late and were dropped", rule, n_late,
                  n_late == 1 ? "" : "s");
-    else if (c->kind == CONSISTENCY_SYNC)
+    else if (consistency_has_rounds(c))
         snprintf(out, n_bytes, "%s, one update a step by the mean gradient of all workers", rule);
     else
         snprintf(out, n_bytes, "%s, a worker was at most %u step%s ahead of the slowest%s", rule, lead_max(r),

@@ -139,9 +139,9 @@ static void note_modules(struct view *v)
     holds[NO_SERVERS] = !(mode & MODE_SERVERS);
     holds[NO_SUM] = !has_servers && !(mode & MODE_SYNCHRONOUS);
     holds[NO_COMMON_PARAMETERS] = has_servers && !consistency_waits_for_all(c);
-    holds[SYNC_SERVERS] = has_servers && c->kind == CONSISTENCY_SYNC;
-    holds[LATE_GRADIENTS_DROPPED] = holds[SYNC_SERVERS] && c->bound_count > 0;
-    holds[NOT_ASYNC] = has_servers && c->kind != CONSISTENCY_ASYNC;
+    holds[SYNC_SERVERS] = has_servers && consistency_has_rounds(c);
+    holds[LATE_GRADIENTS_DROPPED] = has_servers && consistency_n_dropped(c) > 0;
+    holds[NOT_ASYNC] = has_servers && consistency_may_wait(c);
     holds[ONE_WORKER] = job->n_workers == 1;
     holds[OWN_MODELS] = !(mode & MODE_SHARED_PARAMS) && job->n_workers > 1;
     holds[DEVICE_REDUCER] = reducer & COLL_DEVICE;

@@ -265,7 +265,7 @@ static inline bool train_waits_for_all(const struct train_job *job)
 static inline bool train_updates_once(const struct train_job *job)
 {
     return (job->mode->module.caps & MODE_SYNCHRONOUS && !(job->omitted & OMIT_AVERAGE)) ||
-           job->exchange.consistency.kind == CONSISTENCY_SYNC;
+           consistency_has_rounds(&job->exchange.consistency);
 }
 
 /* Default of --steps. */

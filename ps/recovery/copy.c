@@ -169,7 +169,7 @@ static void pass_slot(struct cursor *c, struct ps_server *s, int w, int slot)
     r->state = is & SLOT_IS_KEPT ? REQUEST_DUE : is & SLOT_WAITS ? REQUEST_WAITS : REQUEST_ANSWERED;
     r->is_silent = true;
     r->waits_since_ns = world_now_ns(s->env.world);
-    c->is_wrong |= r->state == REQUEST_DUE && (!(is & SLOT_WAITS) || s->env.consistency.kind != CONSISTENCY_SYNC);
+    c->is_wrong |= r->state == REQUEST_DUE && (!(is & SLOT_WAITS) || !consistency_has_rounds(&s->env.consistency));
     c->is_wrong |= (r->answer.op == PS_REFUSED) != !!(is & SLOT_IS_REFUSED);
     c->n_due += r->state == REQUEST_DUE;
 }
@@ -211,7 +211,7 @@ static bool clocks_fit(const struct ps_server *s, size_t k)
 
     for (int w = 0; w < c->n_workers; w++) {
         const int n_due = n_due_of(s, w, k);
-        const bool has_rounds = c->rule.kind == CONSISTENCY_SYNC, is_ahead = c->clock[w] == c->round + 1;
+        const bool has_rounds = consistency_has_rounds(&c->rule), is_ahead = c->clock[w] == c->round + 1;
         n_kept += n_due;
         if (c->is_out[w] != (s->client[w].state != TRAINING) || n_due != (has_rounds && !c->is_out[w] && is_ahead))
             return false;
