@@ -223,6 +223,21 @@ out:
     return rc;
 }
 
+/* The program, and on what it runs. */
+static enum rc add_program(struct simulation *s, const struct simulated_run *r)
+{
+    enum rc rc;
+
+    TRY(simulation_add(s, "--world=sim"));
+    TRY(simulation_add(s, "--model=replay"));
+    TRY(simulation_add(s, "--compute=hollow"));
+    TRY(simulation_add(s, "--profile=%s", r->profile->path));
+    TRY(simulation_add(s, "--batch=%d", r->batch));
+    TRY(add_cluster(s, r));
+out:
+    return rc;
+}
+
 static enum rc fill(struct simulation *s, const struct simulated_run *r)
 {
     const bool is_alone = r->n_gpus == 1 && !row_mode_has_servers(r->mode);
@@ -232,12 +247,7 @@ static enum rc fill(struct simulation *s, const struct simulated_run *r)
     s->n_steps = is_alone ? ALONE_STEPS : steps_of(r);
     s->weight = is_alone ? 100 : 100 + s->n_steps * messages_of(r);
     s->stage = r->stage;
-    TRY(simulation_add(s, "--world=sim"));
-    TRY(simulation_add(s, "--model=replay"));
-    TRY(simulation_add(s, "--compute=hollow"));
-    TRY(simulation_add(s, "--profile=%s", r->profile->path));
-    TRY(simulation_add(s, "--batch=%d", r->batch));
-    TRY(add_cluster(s, r));
+    TRY(add_program(s, r));
     if (is_alone)
         TRY(add_undisturbed(s, r));
     TRY(simulation_add(s, "--steps=%d", s->n_steps));
