@@ -249,8 +249,9 @@ static void values_round_trip_as_text(void **state)
         if (opt_default(o)[0] == '\0')
             continue;
         snprintf(argument, sizeof argument, "--%s=%s", o->name, value);
-        const char *const two[] = { "--mode=ps", argument }; /* which --workers needs */
-        assert_int_equal(parse(&b, 2, two), RC_OK);
+        char *const one[] = { argument };
+        struct opt_group group[] = { { "sample", table, &b, { 0 }, NULL } };
+        assert_int_equal(opt_parse(group, 1, NULL, 1, one), RC_OK);
         assert_memory_equal((char *)&a + o->offset_bytes, (char *)&b + o->offset_bytes,
                             o->type == OPT_U64 || o->type == OPT_F64 ? 8 : 0);
     }

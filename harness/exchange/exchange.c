@@ -114,7 +114,7 @@ static enum rc open_posted(struct exchange *x)
     struct posted *f = &x->posted;
 
     f->most_chunks = (size_t)(wanted < 1 ? 1 : wanted < most ? wanted : most);
-    if (servers && wanted > servers->usual_in_flight && f->most_chunks > x->buckets.n_chunks) /* all of them */
+    if (servers && f->most_chunks > (size_t)servers->usual_in_flight && f->most_chunks > x->buckets.n_chunks) /* all */
         f->most_chunks = x->buckets.n_chunks > 0 ? x->buckets.n_chunks : 1;
     f->chunk = calloc(f->most_chunks, sizeof *f->chunk);
     return f->chunk ? RC_OK : rc_raise(RC_NOMEM, "no memory for %zu chunks under way", f->most_chunks);

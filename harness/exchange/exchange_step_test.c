@@ -187,7 +187,7 @@ static enum rc body(struct world *w, void *arg)
     struct exchange *x = NULL;
     enum rc rc;
 
-    servers.most_in_flight = p->most_in_flight;
+    servers.most_in_flight = servers.usual_in_flight = p->most_in_flight;
     mode.servers = &servers;
     TRY(transport_find(&inproc, "inproc"));
     transport = *inproc;

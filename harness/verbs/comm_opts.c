@@ -85,7 +85,7 @@ static const struct rule rows[] = {
     { "out-of-place", "*", OF_BARRIER, "a barrier is not done by a reducer; leave it out" },
     { "out-of-place", "*", OF_SENDRECV, "sendrecv is not done by a reducer; leave it out" },
     { "out-of-place", "*", OF_PS, "comm ps is not done by a reducer; leave it out" },
-    { "out-of-place", "true", ON_DEVICE, "is not measured in the memory of a GPU; leave it out" },
+    { "out-of-place", "true", ON_DEVICE, "is not measured with --compute cuda, in the memory of a GPU; leave it out" },
 };
 
 const struct rules comm_rules = { .table = (const struct opt *const[]){ table, NULL },
