@@ -320,7 +320,7 @@ out:
     return rc;
 }
 
-static double efficiency(const struct reproduction *r, size_t alone, size_t together)
+double reproduction_efficiency(const struct reproduction *r, size_t alone, size_t together)
 {
     return r->simulations.simulation[alone].step_s / r->simulations.simulation[together].step_s;
 }
@@ -329,7 +329,7 @@ static void take_results(const struct reproduction *r, struct point_of_row *p)
 {
     const double published = r->profiles.profile[p->profile].one_gpu_images_per_s;
 
-    p->predicted_ratio = efficiency(r, p->alone, p->together);
+    p->predicted_ratio = reproduction_efficiency(r, p->alone, p->together);
     p->one_gpu_images_per_s = !isnan(published) ? published : p->batch / r->simulations.simulation[p->alone].step_s;
     reproduction_find_band(r, p);
 }

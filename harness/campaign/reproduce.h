@@ -143,6 +143,8 @@ const char *point_transport(const struct reproduction *r, const struct point_of_
 /* The simulation of p with further settings of its cluster, and the draws of a seed (0: the usual ones). RC_NOMEM. */
 enum rc reproduction_find_simulation(size_t *out, struct reproduction *r, const struct point_of_row *p,
                                      const char *variation, uint64_t seed) MUST_CHECK;
+/* A step of one GPU alone over a step of all, of two simulations; NaN: one has no result. */
+double reproduction_efficiency(const struct reproduction *r, size_t alone, size_t together);
 /* Add the simulations of p's band; alone: p on one GPU. In reproduce_bands.c, with the next ones. RC_NOMEM. */
 enum rc reproduction_plan_band(struct point_of_row *p, const struct point_of_row *alone,
                                struct reproduction *r) MUST_CHECK;

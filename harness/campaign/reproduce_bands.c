@@ -116,18 +116,13 @@ out:
 
 /* --- results --- */
 
-static double efficiency(const struct reproduction *r, size_t alone, size_t together)
-{
-    return r->simulations.simulation[alone].step_s / r->simulations.simulation[together].step_s;
-}
-
 /* false: a simulation is missing. One that failed moves nothing, and is reported at the end. */
 static bool find_moves(const struct reproduction *r, const struct point_of_row *p, struct moved_value *m)
 {
     double by[2];
 
     for (int end = 0; end < 2; end++)
-        by[end] = efficiency(r, m->end[end].alone, m->end[end].together) - p->predicted_ratio;
+        by[end] = reproduction_efficiency(r, m->end[end].alone, m->end[end].together) - p->predicted_ratio;
     if (!isnan(m->low_share))
         by[0] = -by[1] * m->low_share;
     m->down = fmax(0, -fmin(by[0], by[1]));
@@ -143,7 +138,7 @@ static double chance_of(const struct reproduction *r, const struct point_of_row 
     double x[1 + REPRODUCE_DRAWS] = { p->predicted_ratio };
 
     for (int i = 0; i < p->n_draws; i++)
-        x[1 + i] = efficiency(r, p->draw_alone[i], p->draw_together[i]);
+        x[1 + i] = reproduction_efficiency(r, p->draw_alone[i], p->draw_together[i]);
     if (p->n_draws == 0)
         return 0;
     const struct prediction_band b = prediction_band_of(x, (size_t)p->n_draws + 1);

@@ -88,7 +88,6 @@ static void take_summary(struct simulation *s, const json_t *record, int n_worke
     if (s->is_at_own_rates && n_workers > 0 && !(number_of(record, "late_gradients_count") > 0))
         s->step_s = fmax(n_workers / steps_per_s, number_of(record, "limit_server_s"));
     s->compute_s = number_of(record, "compute_s");
-    s->exposed_s = s->step_s - s->compute_s;
     s->imbalance_ratio = number_of(record, "imbalance_ratio");
     s->hot_server = (int)json_integer_value(json_object_get(record, "hot_server_index"));
     s->staleness_mean_count = number_of(record, "staleness_mean_count");
