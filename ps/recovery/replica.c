@@ -452,8 +452,8 @@ static int new_heir(const struct ps_server *s)
 
 bool replica_may_give_state(const struct ps_server *s)
 {
-    for (int i = 0; i < s->rank->n_here; i++)
-        if (s->role == SLICE_OWN && server_is_holder(s->rank->here[i]) && s->rank->here[i]->recovery->chain.copy)
+    for (int i = 0; s->role == SLICE_OWN && i < s->n_here; i++)
+        if (server_is_holder(s->here[i]) && s->here[i]->recovery->chain.copy)
             return false;
     return true;
 }
