@@ -113,7 +113,10 @@ function(gradmark_entry name tier label variable)
     set(configurations CONFIGURATIONS nightly)
   endif()
   add_test(NAME ${name} COMMAND ${${variable}} ${configurations})
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}")
+  # All mpirun of a user share one folder of sessions, which the last one to end removes. One that starts at that moment
+  # fails ("mkdir: File exists"). So each test has a folder of its own; Open MPI makes it.
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" ENVIRONMENT_MODIFICATION
+    "OMPI_MCA_orte_tmpdir_base=set:${CMAKE_BINARY_DIR}/sessions/${name}")
 endfunction()
 
 function(gradmark_under_mpi name n_ranks)
