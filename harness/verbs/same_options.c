@@ -24,13 +24,14 @@ static enum freedom freedom_of(const char *name)
         const char *option;
         enum freedom freedom;
     } row[] = {
-        { "data", OTHER_VALUE },     { "profile", OTHER_VALUE },     { "resume", OTHER_VALUE },
-        { "timeline", OTHER_VALUE }, { "messages", OTHER_VALUE },    { "trajectory", OTHER_VALUE },
-        { "out", ANY_VALUE },        { "save", ANY_VALUE },          { "cost", ANY_VALUE },
-        { "records", ANY_VALUE },    { "chart", ANY_VALUE },         { "autotune-file", ANY_VALUE },
-        { "interface", ANY_VALUE },  { "threads", ANY_VALUE },       { "bind", ANY_VALUE },
-        { "wait", ANY_VALUE },       { "world", ANY_VALUE },         { "task", ANY_VALUE },
-        { "key-file", ANY_VALUE },   { "start-timeout", ANY_VALUE }, { "join-file", ANY_VALUE },
+        { "data", OTHER_VALUE },     { "profile", OTHER_VALUE },  { "resume", OTHER_VALUE },
+        { "timeline", OTHER_VALUE }, { "messages", OTHER_VALUE }, { "trajectory", OTHER_VALUE },
+        { "out", ANY_VALUE },        { "save", ANY_VALUE },       { "cost", ANY_VALUE },
+        { "records", ANY_VALUE },    { "chart", ANY_VALUE },      { "autotune-file", ANY_VALUE },
+        { "lines", ANY_VALUE },      { "interface", ANY_VALUE },  { "threads", ANY_VALUE },
+        { "bind", ANY_VALUE },       { "wait", ANY_VALUE },       { "world", ANY_VALUE },
+        { "task", ANY_VALUE },       { "key-file", ANY_VALUE },   { "start-timeout", ANY_VALUE },
+        { "join-file", ANY_VALUE },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)

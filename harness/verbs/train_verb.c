@@ -29,6 +29,7 @@ struct train_verb_opts {
     struct autotune_opts tune;
     struct gang_opts gang;
     const char *out, *cost, *layout;
+    bool lines;
 };
 
 static const struct opt own_table[] = {
@@ -37,6 +38,9 @@ static const struct opt own_table[] = {
     OPT_FILE_(struct train_verb_opts, cost, "cost", OPT_WRITTEN, "", "FILE",
               "write what the simulation itself cost, as JSON. The file has its messages, its real seconds, and the "
               "busiest link of each kind. Only in world sim"),
+    OPT_BOOL_(struct train_verb_opts, lines, "lines", "true",
+              "end with lines for Horovod's and TensorFlow's tools. The parsers of Horovod's benchmark and of "
+              "tf_cnn_benchmarks read them"),
     OPT_END_,
 };
 static const struct opt layout_table[] = {
@@ -83,7 +87,7 @@ static enum rc report(struct report *to, const struct train_verb_opts *own, cons
     TRY(report_commit(to));
     train_warn_shared_cores(stderr, job, r);
     if (strcmp(own->out, "-") != 0) /* there the records are the output */
-        TRY(train_print(stdout, job, r, &summary, true));
+        TRY(train_print(stdout, job, r, &summary, own->lines));
     elastic_tell_changes(stderr, job, r);
     train_tell_losses(stderr, job, r);
 out:

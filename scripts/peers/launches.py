@@ -38,7 +38,7 @@ def gradmark_command(m, model, batch, side, records):
     command += [] if world == "mpi" else ["--workers", str(N_WORKERS)]
     command += ["--model", model, "--mode", "allreduce", "--reducer", "shm", "--compute", "cpu", "--batch", batch, "--threads", "1",
                 "--precision", "fp32", "--steps", str(n_steps), "--alternate-exchange", m["turn"], "--eval-samples", "0",
-                "--momentum", "0.9", "--lr", "0.001", "--data", "synthetic", "--out", records]
+                "--momentum", "0.9", "--lr", "0.001", "--no-lines", "--data", "synthetic", "--out", records]
     return command + ([] if m["image_size"] == "published" else ["--image-size", m["image_size"]])
 
 
