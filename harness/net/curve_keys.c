@@ -35,7 +35,7 @@ enum rc curve_check(void)
         return RC_OK;
     return rc_raise(RC_UNSUPPORTED,
                     "this libzmq cannot encrypt: it was built without CURVE; install one that was "
-                    "built with libsodium (or give --encryption off where everybody on the network is trusted)");
+                    "built with libsodium (or give --insecure where everybody on the network is trusted)");
 }
 
 void curve_keys_wipe(struct curve_keys *keys)

@@ -432,7 +432,7 @@ enum rc transport_check_encrypts(const struct transport_ops *ops, bool is_asked)
     if (!is_asked || (ops && ops->module.caps & TR_ENCRYPTS))
         return RC_OK;
     module_names_with(others, sizeof others, &transport_kind, TR_ENCRYPTS);
-    return rc_raise(RC_INVAL, "--encryption on: %s%s encrypts nothing; use --transport %s",
+    return rc_raise(RC_INVAL, "--secure: %s%s encrypts nothing; use --transport %s",
                     ops ? "transport " : "a run that sends nothing", ops ? ops->module.name : "", others);
 }
 

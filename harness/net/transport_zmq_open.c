@@ -34,10 +34,9 @@ enum rc zmq_gate_for(struct zmq_gate **out, void *context, const struct world *w
     enum rc rc = RC_OK;
 
     if (address->reach != ZMQ_REACH_HOSTS && security == SECURITY_ON)
-        FAIL(
-            RC_INVAL,
-            "--encryption on: ranks of one host send nothing over a network, unless --interface names one: --interface "
-            "lo, say");
+        FAIL(RC_INVAL,
+             "--secure: ranks of one host send nothing over a network, unless --interface names one: --interface "
+             "lo, say");
     if (address->reach != ZMQ_REACH_HOSTS)
         return RC_OK;
     TRY(zmq_gate_open(out, context, security == SECURITY_ON || (security == SECURITY_AUTO && !address->is_loopback),
@@ -115,7 +114,8 @@ static enum rc enter(struct zmq *t, const struct bootstrap *own)
              w->n_welcome_bytes, n_bytes);
     memcpy(t->bootstrap, w->welcome, n_bytes);
     if (t->bootstrap[0].encrypts != own->encrypts)
-        FAIL(RC_MISMATCH, "transport zmq: the run %s, and this process %s; give it the --encryption of the others",
+        FAIL(RC_MISMATCH,
+             "transport zmq: the run %s, and this process %s; --secure or --insecure as the others have it",
              t->bootstrap[0].encrypts ? "encrypts" : "does not encrypt", own->encrypts ? "does" : "does not");
     TRY(world_enter(w, own, sizeof *own));
 out:

@@ -167,10 +167,12 @@ const struct opt train_opt_table[] = {
     OPT_TEXT_(struct train_opts, interface, "interface", "", "NAME",
               "network at which other hosts reach a rank. NAME is a device, its IPv4 address, or a network as in "
               "10.0.0.0/24. For worlds mpi and tcp. On several hosts transport zmq needs it"),
-    OPT_CHOICE_(struct train_opts, encryption, "encryption", "auto", WORLD_ENCRYPTIONS,
-                "encryption of transports zmq and tcp (CURVE). With auto messages are encrypted, except on the "
-                "loopback. With on they are encrypted there, too, which shows what it costs. With off nothing is. A "
-                "run by --worker-hosts then needs no --key-file, and everybody who reaches its ports can join"),
+    OPT_BOOL_(
+        struct train_opts, insecure, "insecure", "false",
+        "do not encrypt messages between hosts. Without it transports zmq and tcp encrypt them (CURVE), except on the "
+        "loopback. With it a run by --worker-hosts needs no --key-file. Everybody who reaches its ports can then join"),
+    OPT_BOOL_(struct train_opts, secure, "secure", "false",
+              "encrypt messages on the loopback, too. This shows what encryption costs"),
     OPT_U64_(struct train_opts, stages, "stages", "1", 1, NETWORK_MAX_STAGES, "",
              "cut the network into N pipeline stages. Each worker is a pipeline of N ranks, through which "
              "micro-batches pass"),

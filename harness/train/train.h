@@ -58,7 +58,7 @@ struct logged_message;
 struct train_opts { /* as given; the tables define the meanings */
     const char *world, *mode, *model, *reducer, *transport, *compute, *precision, *lr_scaling, *overlap, *priority;
     const char *wait, *placement, *consistency, *lr_staleness, *compression;
-    const char *optimizer, *encryption;
+    const char *optimizer;
     const char *cluster, *data, *input, *profile, *save, *resume, *timeline, *trajectory, *messages, *inject, *on_loss,
         *interface, *omit, *split;
     const char *schedule;
@@ -68,7 +68,7 @@ struct train_opts { /* as given; the tables define the meanings */
     uint64_t bucket_bytes, partition_bytes, average_every, alternate_exchange, target_samples;
     uint64_t push_every, pull_every, stop_at_step, replicas, in_flight;
     double lr, momentum, weight_decay, target_loss, stall_abort_s;
-    bool bind, aux, elastic, recompute, forward_only, share_device, colocate;
+    bool bind, aux, elastic, recompute, forward_only, share_device, colocate, insecure, secure;
     struct opt_joined cluster_set;
     union module_values modules; /* of train_kinds */
 };

@@ -281,14 +281,16 @@ static void an_interface_is_of_processes(void **state)
     struct train_job job = { 0 };
 
     (void)state;
-    assert_int_equal(kit_prepare(&job, "--encryption on"), RC_INVAL);
-    assert_names(rc_message(), "--encryption on: ... --transport zmq");
-    assert_int_equal(kit_prepare(&job, "--mode ps --workers 1 --transport inproc --encryption on"), RC_INVAL);
-    assert_names(rc_message(), "--encryption on: transport inproc ... --transport zmq");
-    assert_int_equal(kit_prepare(&job, "--mode ps --workers 1 --transport tcp --encryption on"), RC_OK);
+    assert_int_equal(kit_prepare(&job, "--insecure --secure"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--secure: together with --insecure"));
+    assert_int_equal(kit_prepare(&job, "--secure"), RC_INVAL);
+    assert_names(rc_message(), "--secure: ... --transport zmq");
+    assert_int_equal(kit_prepare(&job, "--mode ps --workers 1 --transport inproc --secure"), RC_INVAL);
+    assert_names(rc_message(), "--secure: transport inproc ... --transport zmq");
+    assert_int_equal(kit_prepare(&job, "--mode ps --workers 1 --transport tcp --secure"), RC_OK);
     assert_int_equal(job.security, SECURITY_ON);
     train_job_free(&job);
-    assert_int_equal(kit_prepare(&job, "--encryption off"), RC_OK);
+    assert_int_equal(kit_prepare(&job, "--insecure"), RC_OK);
     assert_int_equal(job.security, SECURITY_OFF);
     train_job_free(&job);
     assert_int_equal(kit_prepare(&job, "--interface lo"), RC_INVAL);

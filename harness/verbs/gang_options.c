@@ -218,12 +218,11 @@ static enum rc find_key(char *out, size_t n_bytes, const struct gang *g, const s
                         const struct train_opts *train)
 {
     const char *given = o->join_file[0] != '\0' ? o->join_file : o->key_file;
-    const bool is_open = world_security_of(train->encryption) == SECURITY_OFF;
     unsigned char unused[GANG_KEY_BYTES];
     enum rc rc;
 
-    TRY(gang_check_key(g, given[0] != '\0', is_open));
-    if (given[0] == '\0' && is_open) {
+    TRY(gang_check_key(g, given[0] != '\0', train->insecure));
+    if (given[0] == '\0' && train->insecure) {
         (void)snprintf(out, n_bytes, "open");
         return RC_OK;
     }

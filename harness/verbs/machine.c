@@ -27,9 +27,11 @@ const struct opt machine_opt_table[] = {
     OPT_TEXT_(struct machine_opts, interface, "interface", "", "NAME",
               "network at which other hosts reach a rank. NAME is a device, its IPv4 address, or a network as in "
               "10.0.0.0/24. For worlds mpi and tcp"),
-    OPT_CHOICE_(struct machine_opts, encryption, "encryption", "auto", WORLD_ENCRYPTIONS,
-                "encryption of transports zmq and tcp (CURVE). With auto messages are encrypted, except on the "
-                "loopback. With on they are encrypted there, too, which shows what it costs. With off nothing is"),
+    OPT_BOOL_(struct machine_opts, insecure, "insecure", "false",
+              "do not encrypt messages between hosts. Without it transports zmq and tcp encrypt them (CURVE), except "
+              "on the loopback"),
+    OPT_BOOL_(struct machine_opts, secure, "secure", "false",
+              "encrypt messages on the loopback, too. This shows what encryption costs"),
     OPT_AUTO_MODULE_(struct machine_opts, compute, "compute", compute_kind,
                      "backend of the arithmetic. With auto it is cpu, and hollow in world sim. With hollow the time is "
                      "simulated and nothing is computed"),
@@ -180,7 +182,7 @@ enum rc machine_prepare(struct machine *out, const struct machine_opts *opts, ma
 
     TRY(world_choose(&m.world, opts->world, launcher.name && launcher.n_ranks > 0));
     TRY(host_address_check_option(opts->interface, &m.world->module));
-    m.security = world_security_of(opts->encryption);
+    TRY(world_security_option(&m.security, opts->insecure, opts->secure));
     if (machine_is_virtual(&m) && opts->threads > 1)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one", (unsigned long long)opts->threads);
     if (machine_is_virtual(&m) && train_wait_policy(opts->wait) != WAIT_AUTO)

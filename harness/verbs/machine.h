@@ -19,8 +19,7 @@ struct machine_opts {
     const char *world, *transport, *interface, *compute, *cluster, *wait;
     struct opt_joined cluster_set;
     uint64_t workers, threads;
-    bool bind;
-    const char *encryption;
+    bool bind, insecure, secure;
     uint64_t n_servers; /* not an option: ranks after the workers, for a subcommand that has servers; else 0 */
 };
 extern const struct opt machine_opt_table[];

@@ -143,9 +143,12 @@ void host_address_list(char *out, size_t n_bytes)
         freeifaddrs(all);
 }
 
-enum world_security world_security_of(const char *encryption)
+enum rc world_security_option(enum world_security *out, bool insecure, bool secure)
 {
-    return strcmp(encryption, "off") == 0 ? SECURITY_OFF : strcmp(encryption, "on") == 0 ? SECURITY_ON : SECURITY_AUTO;
+    if (insecure && secure)
+        return rc_raise(RC_INVAL, "--secure: together with --insecure; leave one of the two out");
+    *out = insecure ? SECURITY_OFF : secure ? SECURITY_ON : SECURITY_AUTO;
+    return RC_OK;
 }
 
 bool host_address_is_loopback(const char *address)

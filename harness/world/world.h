@@ -112,12 +112,10 @@ struct world_cost {
     uint64_t network_bytes;
 };
 
-#define WORLD_ENCRYPTIONS "auto|on|off"
-/* --encryption: which peers may connect to the ranks over TCP, and read what these send: zmq_gate.h of net */
-enum world_security {
-    SECURITY_AUTO, /* encrypted, except the loopback */
-    SECURITY_OFF,  /* not encrypted: --encryption off */
-    SECURITY_ON,   /* encrypted, including the loopback: --encryption on */
+enum world_security { /* which peers may connect to the ranks over TCP, and read what these send: zmq_gate.h of net */
+                      SECURITY_AUTO, /* encrypted, except the loopback */
+                      SECURITY_OFF,  /* not encrypted: --insecure */
+                      SECURITY_ON,   /* encrypted, including the loopback: --secure */
 };
 
 struct world_opts {

@@ -39,7 +39,7 @@ replay() {
     local its words
     read -ra its <<<"${how[$1]}"
     words=(train --model replay --profile vgg16.json --global-batch "$global_batch" --steps "$steps" "${its[@]}" --out "$3")
-    if [ -n "$sim" ]; then words+=(--compute hollow); else words+=(--encryption off); fi
+    if [ -n "$sim" ]; then words+=(--compute hollow); else words+=(--insecure); fi
     on_hosts 4 "$2" "${words[@]}"
 }
 keep() { # WAY ROUND POSITION

@@ -12,7 +12,7 @@
  *   GRADMARK_GANG_ROOT     ADDRESS:PORT of rank 0
  *   GRADMARK_GANG_LISTENS  number of an open file of the process of rank 0, which listens there already; optional
  *   GRADMARK_GANG_KEY      64 hexadecimal digits; "-": the first line of standard input; @FILE: a file as gradmark keys
- *                          makes it; "open": no key, every process may join (--encryption off)
+ *                          makes it; "open": no key, every process may join (--insecure)
  *   GRADMARK_GANG_BY_HAND  each member was started separately, and has its own terminal; optional
  *   GRADMARK_GANG_JOIN_FILE  by which others may join the run; set by gradmark launch --join-file; optional
  *   GRADMARK_GANG_JOINS    this process is not a member, but joins the run as a late joiner (world.W9); optional

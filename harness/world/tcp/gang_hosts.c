@@ -293,7 +293,7 @@ enum rc gang_check_key(const struct gang *g, bool has_key, bool is_insecure)
             return rc_raise(RC_INVAL,
                             "--key-file: %.200s is beyond this host, where others may listen and connect; give all "
                             "members the same key by --key-file FILE (gradmark keys makes one), or let everybody in by "
-                            "--encryption off",
+                            "--insecure",
                             name);
     }
     return RC_OK;
