@@ -283,6 +283,9 @@ static void pages_are_told(void **state)
     assert_int_equal(pages_of(large + n_bytes / 2, HUGE_PAGE_BYTES), granted ? PAGES_TRANSPARENT : PAGES_SMALL);
     assert_int_equal(pages_of(large, HUGE_PAGE_BYTES - 1), PAGES_SMALL); /* fits in no huge page of its own */
     assert_int_equal(pages_of(NULL, n_bytes), PAGES_SMALL);
+    assert_int_equal(madvise(large, n_bytes, MADV_DONTNEED), 0);
+    large[0] = 1; /* one huge page of N, at most */
+    assert_int_equal(pages_of(large, n_bytes), PAGES_SMALL);
     assert_int_equal(munmap(map, 3 * n_bytes), 0);
     assert_string_equal(pages_text(PAGES_SMALL), "small");
 }
