@@ -308,6 +308,24 @@ static void tell_price(const struct claims *all, const struct claim *k, bool is_
     tell_interval(all, 100 * (1 - k->x.ratio_high), 100 * (1 - k->x.ratio_low), "%.0f", is_first, to);
 }
 
+/* One line: of the modes that are withheld for the reason of the first one. */
+static void tell_withheld_prices(const struct claims *all, const struct point *like, FILE *to)
+{
+    const struct claim *first = NULL;
+
+    for (size_t i = 0; i < all->n_claims; i++) {
+        const struct claim *k = &all->claim[i];
+        if (!is_of(k, CLAIM_PRICE, like) || !k->withheld || (first && k->withheld != first->withheld))
+            continue;
+        fprintf(to, "%s%s", first ? " or " : "  Cannot tell what gradient exchange costs ", mode_title(k->a->mode));
+        first = first ? first : k;
+    }
+    if (!first)
+        return;
+    fprintf(to, ": ");
+    tell_why_not(first, to);
+}
+
 static void tell_prices(const struct claims *all, const struct point *like, FILE *to)
 {
     bool is_first = true;
@@ -319,12 +337,7 @@ static void tell_prices(const struct claims *all, const struct point *like, FILE
         }
     if (!is_first)
         fprintf(to, ".\n");
-    for (size_t i = 0; i < all->n_claims; i++)
-        if (is_of(&all->claim[i], CLAIM_PRICE, like) && all->claim[i].withheld) {
-            fprintf(to, "  Cannot tell what gradient exchange costs %s: ", mode_title(all->claim[i].a->mode));
-            tell_why_not(&all->claim[i], to);
-            return;
-        }
+    tell_withheld_prices(all, like, to);
 }
 
 /* --- a setting --- */

@@ -93,6 +93,15 @@ static const struct answer_case CASES[] = {
       { { IN_MODEL "single", 1, 0, 3, 1100, 1.01, NAN, 1 }, { IN_MODEL "allreduce", 4, 0, 3, 2000, 1.01, NAN, 2 } },
       REAL_SETTING "  Nothing to compare: 4 workers with 1 thread each need 4 cores. Use fewer --workers or "
                    "--threads.\n" },
+    { false, /* the control makes no sense for both */
+      { { IN_MODEL "none", 2, 0, 3, 1000, 1.01, NAN, 3 },
+        { IN_MODEL "allreduce", 2, 0, 3, 1200, 1.01, NAN, 1 },
+        { IN_MODEL "ps", 2, 1, 3, 1100, 1.01, NAN, 2 } },
+      REAL_SETTING
+      "  With 2 workers, cannot tell whether allreduce or the parameter server is faster: the control makes no sense: "
+      "allreduce trains 1.20 x as many samples/s as none (95 %: 1.15 to 1.25). Run again on an idle machine.\n"
+      "  Cannot tell what gradient exchange costs allreduce or the parameter server: the control makes no sense: "
+      "allreduce trains 1.20 x as many samples/s as none (95 %: 1.15 to 1.25). Run again on an idle machine.\n" },
 };
 
 static void open_case(struct campaign *c, struct kit *kit, const struct answer_case *k)
@@ -191,6 +200,21 @@ static void a_disturbed_campaign_lacks_steps_too(void **state)
     char *text = made_text(&c, campaign_answer);
     snprintf(expected, sizeof expected, "%s%s%s", REAL_SETTING, withheld, short_of);
     assert_string_equal(text, expected);
+    free(text);
+    campaign_close(&c);
+}
+
+/* The line of prices that cannot be told has one reason: a mode with another one is not in it. */
+static void prices_are_withheld_for_one_reason(void **state)
+{
+    struct campaign c;
+
+    open_case(&c, *state, &CASES[3]); /* the control makes no sense beside ps */
+    c.point[1].launch[2].was_disturbed = true;
+    c.point[1].launch[2].others_cores_count = 1.81;
+    char *text = made_text(&c, campaign_answer);
+    assert_non_null(strstr(text, "\n  Cannot tell what gradient exchange costs allreduce: the machine was disturbed in "
+                                 "1 of 3 pairs of runs. Other programs used up to 1.81 cores. Stop them"));
     free(text);
     campaign_close(&c);
 }
@@ -299,9 +323,11 @@ static void the_record_of_each_comparison(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { MADE_TEST(the_answer_of_each_case), MADE_TEST(own_data_is_named),
+    const struct CMUnitTest tests[] = { MADE_TEST(the_answer_of_each_case),
+                                        MADE_TEST(own_data_is_named),
                                         MADE_TEST(one_worker_leaves_cores_idle),
                                         MADE_TEST(a_disturbed_campaign_lacks_steps_too),
+                                        MADE_TEST(prices_are_withheld_for_one_reason),
                                         MADE_TEST(the_record_of_each_comparison) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
