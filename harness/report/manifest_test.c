@@ -65,6 +65,9 @@ static void build_and_machine_are_told(void **state)
     assert_true(unknown ? json_is_null(json_object_get(m, "git_dirty"))
                         : json_is_boolean(json_object_get(m, "git_dirty")));
     assert_true(strlen(json_string_value(json_object_get(m, "compiler"))) > 3);
+    const char *flags = json_string_value(json_object_get(m, "compiler_flags"));
+    assert_non_null(strstr(flags, "-ffp-contract=off"));
+    assert_null(strchr(flags, '$')); /* as the compiler got them, without expressions of CMake */
     json_decref(m);
 }
 

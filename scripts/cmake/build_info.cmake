@@ -86,10 +86,11 @@ function(gradmark_build_info target)
   string(APPEND content "#define GRADMARK_GIT_DIRTY @GRADMARK_GIT_DIRTY@\n\n#endif\n")
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/build_info")
   set(template "${CMAKE_CURRENT_BINARY_DIR}/build_info.h.in")
-  file(WRITE "${template}" "${content}")
+  # The flags have generator expressions, some of which depend on the language.
+  file(GENERATE OUTPUT "${template}.$<COMPILE_LANGUAGE>" CONTENT "${content}")
 
   add_custom_target(${target}_build_info BYPRODUCTS "${folder}/build_info.h"
-    COMMAND "${CMAKE_COMMAND}" "-DSOURCE_DIR=${CMAKE_SOURCE_DIR}" "-DTEMPLATE=${template}"
+    COMMAND "${CMAKE_COMMAND}" "-DSOURCE_DIR=${CMAKE_SOURCE_DIR}" "-DTEMPLATE=${template}.C"
             "-DOUT=${folder}/build_info.h" -P "${GRADMARK_BUILD_INFO_SCRIPT}"
     COMMENT "Asking git what is being built" VERBATIM)
   add_dependencies(${target} ${target}_build_info)
