@@ -2,16 +2,20 @@
 # against.gp - a few values of each line against a number, with points at them: measured, or a formula beside them.
 #
 # Data, those of a line together and in their order:
-#   line  kind  x  y
+#   line  kind  x  y  [low  high]
 # kind: measured (points, joined by a line), point (points alone), formula (a line alone).
+# low, high: where ranges is 'yes'; a bar of a point of kind measured. high never: up to the top.
 # In letters: a letter for each value of a line, its own; of a formula alone a dot.
-# Variables: heading, xtitle, ytitle; logx, logy: 'yes' or 'no' (as without); machine (style.gp): a note below the heading.
+# Variables: heading, xtitle, ytitle; logx, logy, ranges: 'yes' or 'no' (as without); machine (style.gp): a note below the heading.
 
 slide = 1
 load share.'/style.gp'
 if (!exists("heading")) { heading = model }
 if (!exists("logx")) { logx = 'no' }
 if (!exists("logy")) { logy = 'no' }
+if (!exists("ranges")) { ranges = 'no' }
+has_ranges = ranges eq 'yes'
+number_of(k) = strcol(k) eq 'never' ? NaN : cell(k)
 most = -1e300
 least = 1e300
 first = 1e300
@@ -23,7 +27,8 @@ see_kind(l, k) = (strstrt(measures, '"'.l.':'.k.'"') ? 0 : (measures = measures.
 see_x(x) = (strstrt(xs.' ', sprintf(' %g ', x)) ? 0 : (xs = xs.sprintf(' %g', x), 0))
 see(l, k, x, y) = (see_mode(l), see_kind(l, k), see_x(x), first = x < first ? x : first, last = x > last ? x : last, is_number(y) ? (most = y > most ? y : most, \
     least = y < least ? y : least, n_seen = n_seen + 1, 1) : 0)
-stats data using (see(strcol(1), strcol(2), cell(3), cell(4))) nooutput
+stats data using (see(strcol(1), strcol(2), cell(3), number_of(4))) nooutput
+if (has_ranges) { stats data using (see(strcol(1), strcol(2), cell(3), number_of(6))) nooutput }
 if (!exists("STATS_records") || n_seen == 0) {
     print data.': no row has line, kind, x and y'
     exit status 1
@@ -82,16 +87,22 @@ set datafile missing NaN
 n_pointed = sum [i = 1:n_lines] has(i, 'point')
 rank_of(i) = sum [k = 1:i] has(k, 'point')
 aside(i, x) = logx eq 'yes' ? x * (last / first) ** (0.012 * (rank_of(i) - (n_pointed + 1) / 2.0)) : x
-of(i, kind) = strcol(1) eq word(modes, i) && strcol(2) eq kind ? cell(4) : NaN
+of(i, kind) = strcol(1) eq word(modes, i) && strcol(2) eq kind ? number_of(4) : NaN
+# Ranges at the same number, too: each line a little to the right of the one before.
+spread_x(i, x) = !has_ranges ? x : logx eq 'yes' ? x * (last / first) ** (0.012 * (i - (n_lines + 1) / 2.0)) : \
+    x + 0.012 * (last - first) * (i - (n_lines + 1) / 2.0)
+top(k) = strcol(k) eq 'never' ? (logy eq 'yes' ? most * 1.5 : most * 1.08) : cell(k)
 if (is_text) {
     unset grid
     plot for [i = n_lines:1:-1] data using 3:(has(i, 'point') ? of(i, 'point') : has(i, 'measured') ? of(i, 'measured') : of(i, 'formula')) \
         with points pt letter_of(i) notitle
     exit
 }
+bars = !has_ranges ? '' : "for [i = n_lines:1:-1] data using (spread_x(i, $3)):(of(i, 'measured')):(number_of(5)):(top(6)) ".\
+    "with yerrorbars lc rgb of_line(line_colours, i) lw 1.5 pt 0 notitle, "
 plot for [i = n_lines:1:-1] data using 3:(of(i, 'formula')) with lines lc rgb of_line(line_colours, i) lw 2.5 \
         dt int(of_line(line_dashes, i)) notitle, \
-    for [i = n_lines:1:-1] data using 3:(of(i, 'measured')) with linespoints lc rgb of_line(line_colours, i) lw 2.5 \
+    @bars for [i = n_lines:1:-1] data using (spread_x(i, $3)):(of(i, 'measured')) with linespoints lc rgb of_line(line_colours, i) lw 2.5 \
         dt int(of_line(line_dashes, i)) pt int(of_line(line_points, i)) ps 0.85 * dot notitle, \
     for [i = n_lines:1:-1] data using (aside(i, $3)):(of(i, 'point')) with points pt int(of_line(line_points, i)) ps 1.1 * dot \
         lc rgb of_line(line_colours, i) notitle
