@@ -7,10 +7,10 @@
 static void check_tags(const char *text)
 {
     static const char *const single[] = { "meta", "link", "img", "!DOCTYPE" };
-    static const char *const known[] = { "html",   "head",  "title",  "style",   "body",   "main",   "h1",
-                                         "h2",     "p",     "ul",     "li",      "div",    "table",  "caption",
-                                         "thead",  "tbody", "tr",     "th",      "td",     "figure", "figcaption",
-                                         "footer", "a",     "script", "details", "summary" };
+    static const char *const known[] = { "html",   "head",  "title",  "style",   "body",    "main",   "h1",
+                                         "h2",     "p",     "ul",     "li",      "div",     "table",  "caption",
+                                         "thead",  "tbody", "tr",     "th",      "td",      "figure", "figcaption",
+                                         "footer", "a",     "script", "details", "summary", "span" };
     char open[32][16];
     int depth = 0;
 

@@ -49,6 +49,7 @@ void lesson_text(struct lesson *l, const char *text)
 
 enum rc lesson_table(struct lesson *l, const struct table *t, const char *caption)
 {
+    html_element(l->page.file.stream, "p", "note", "%s", caption); /* the table's own is for screen readers */
     html_table(l->page.file.stream, t, caption);
     table_print_narrow(t, l->env->tables);
     fputc('\n', l->env->tables);

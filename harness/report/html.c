@@ -15,14 +15,14 @@
 
 enum { BASE64 = sodium_base64_VARIANT_ORIGINAL, DIGEST_BYTES = crypto_hash_sha256_BYTES };
 
-void html_text(FILE *to, const char *text)
+static void write_text(FILE *to, const char *text, const char *end)
 {
     static const struct {
         char byte;
         const char *written;
     } escaped[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }, { '\'', "&#39;" } };
 
-    for (const char *c = text; *c; c++) {
+    for (const char *c = text; c < end; c++) {
         const char *written = NULL;
         for (size_t i = 0; i < sizeof escaped / sizeof *escaped; i++)
             if (*c == escaped[i].byte)
@@ -34,6 +34,11 @@ void html_text(FILE *to, const char *text)
         else
             fputc(*c, to);
     }
+}
+
+void html_text(FILE *to, const char *text)
+{
+    write_text(to, text, text + strlen(text));
 }
 
 /* <name class="as"> */
@@ -231,16 +236,23 @@ enum { WIDE_BYTES = 48 }; /* longer cells of text are folded */
 
 static void write_cell(FILE *to, const char *text, enum align align, bool has_shares)
 {
-    const char *behind = "";
+    const char *behind = "", *range = align == ALIGN_LEFT ? NULL : strchr(text, '(');
     double number;
 
+    if (!range)
+        range = text + strlen(text);
     if (align == ALIGN_LEFT)
         fputs(strlen(text) > WIDE_BYTES ? "<td class=\"wide\">" : "<td>", to);
     else if (number_of(text, &number, &behind) && (has_shares || !is_share(behind)))
         fprintf(to, "<td class=\"n\" data-n=\"%.9g\">", number);
     else
         fputs("<td class=\"n\">", to);
-    html_text(to, text);
+    write_text(to, text, range);
+    if (*range) { /* "45.5 (34.0 to 46.9)": on a phone the range is below the number */
+        fputs("<span>", to);
+        html_text(to, range);
+        fputs("</span>", to);
+    }
     fputs("</td>", to);
 }
 
