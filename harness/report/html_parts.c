@@ -55,10 +55,11 @@ const char html_style[] =
     "figure img{display:block;max-width:100%;height:auto;mix-blend-mode:multiply}" /* the shadow is seen through it */
     "footer{margin-top:2.5rem}"
     "@media (max-width:40rem){body{padding:.75rem .75rem 2rem}h1{font-size:1.3rem}"
-    /* cells wrap, the first column stays in sight */
-    "table{font-size:.8125rem;line-height:1.35}th,td{padding:.3rem .35rem;white-space:normal}td.n{white-space:nowrap}"
-    "td.n span{display:block}th button{white-space:normal}th button::after{content:none}.wide{min-width:10rem}"
-    "tr>:first-child{position:sticky;left:0;max-width:8rem;background:Canvas}tr>:first-child:not(.n){min-width:5rem}"
+    /* titles wrap, the first column stays in sight */
+    "table{font-size:.8125rem;line-height:1.35}th,td{padding:.3rem .35rem}th,th button{white-space:normal}"
+    "td.n span{display:block}th button::after{content:none}.wide{min-width:10rem}"
+    "tr>:first-child{position:sticky;left:0;max-width:8rem;background:Canvas}"
+    "tr>:first-child:not(.n){min-width:5.75rem;white-space:normal}"
     "tbody tr:nth-child(even)>:first-child{background:linear-gradient(rgba(128,128,128,.1) 0 0) Canvas}"
     "figure img{max-width:none;width:42rem}}"
     "@page{size:A4 landscape;margin:12mm}"

@@ -243,6 +243,14 @@ static void found_close(struct lab_env *env)
     env->to = env->tables = NULL;
 }
 
+static enum rc check_charts(const char *lab)
+{
+    if (chart_available())
+        return RC_OK;
+    return rc_raise(RC_UNSUPPORTED, "lab %s: pictures need gnuplot, which cannot be started (Debian: gnuplot-nox)",
+                    lab);
+}
+
 /* path: its folder; shown: the same, for messages. */
 static enum rc run_lab(struct verb_call *call, const char *name, const char *path, const char *shown)
 {
@@ -263,8 +271,7 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *pat
     TRY(file_of_option(atomic_folder_open(&folder, path), "results"));
     TRY(child_self_path(self_path, sizeof self_path));
     call->stage = STAGE_RUN;
-    if (!chart_available())
-        FAIL(RC_UNSUPPORTED, "lab %s: pictures need gnuplot, which cannot be started (Debian: gnuplot-nox)", lab->name);
+    TRY(check_charts(name));
     stop_catch();
     env.folder = folder.temporary_path;
     TRY(found_open(&found, &env));
@@ -449,7 +456,7 @@ out:
 }
 
 /* --dry-run: what the run itself would refuse is refused. */
-static enum rc print_plan(const struct verb_call *call, const char *name)
+static enum rc print_plan(struct verb_call *call, const char *name)
 {
     const struct lab_opts *o = call->opts;
     const bool is_all = strcmp(name, every_lab) == 0;
@@ -464,6 +471,8 @@ static enum rc print_plan(const struct verb_call *call, const char *name)
         TRY(check_results(call, all_results(o), names, n));
     else
         TRY(file_of_option(atomic_folder_check(lab_results(own, sizeof own, o, name), NULL, NULL), "results"));
+    call->stage = STAGE_RUN;
+    TRY(check_charts(name));
     printf("gradmark lab would run %d lab%s:\n", n, n == 1 ? "" : "s");
     for (int i = 0; i < n; i++) {
         lab = lab_at(i);
