@@ -171,8 +171,8 @@ static enum rc show_table(const struct batch_size *b, struct lesson *l)
 {
     static const struct column column[] = { { "batch", ALIGN_RIGHT },          { "steps", ALIGN_RIGHT },
                                             { "slope", ALIGN_RIGHT },          { "offset", ALIGN_RIGHT },
-                                            { "from the least", ALIGN_RIGHT }, { "loss", ALIGN_RIGHT },
-                                            { "us a step", ALIGN_RIGHT },      { "us an epoch", ALIGN_RIGHT } };
+                                            { "to the minimum", ALIGN_RIGHT }, { "loss", ALIGN_RIGHT },
+                                            { "us/step", ALIGN_RIGHT },        { "us/epoch", ALIGN_RIGHT } };
     struct table *t = NULL;
     enum rc rc;
 

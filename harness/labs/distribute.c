@@ -210,7 +210,7 @@ static enum rc write_distances(const struct distribute *d)
     for (int k = 0; k < d->n_stages; k++)
         for (size_t i = 1; i < d->stage[k].run.n_points; i++)
             if (training_apart(&d->stage[k].run, i) > 1e-5) /* float by float: else they are one path */
-                curves_add(&to, d->stage[k].of->name, (double)i, training_apart(&d->stage[k].run, i));
+                curves_add(&to, d->stage[k].of->title, (double)i, training_apart(&d->stage[k].run, i));
     TRY(curves_commit(&to));
 out:
     curves_discard(&to);
@@ -283,8 +283,7 @@ static enum rc show_distances(const struct distribute *d, struct lesson *l)
 {
     static const struct chart_var var[] = { { "heading", "Distance of the workers' parameters against steps" },
                                             { "xtitle", "steps (logarithmic)" },
-                                            { "ytitle",
-                                              "distance of worker 1 from worker 0 (slope and offset, log.)" } };
+                                            { "ytitle", "distance from worker 0 (logarithmic)" } };
     bool is_any = false;
     enum rc rc = RC_OK;
 

@@ -205,10 +205,10 @@ static enum rc show_table(const struct staleness_lab *s, const struct crowds *c,
     static const struct column column[] = { { "workers", ALIGN_RIGHT },
                                             { "steps each", ALIGN_RIGHT },
                                             { "mean staleness", ALIGN_RIGHT },
-                                            { "taking turns", ALIGN_RIGHT },
+                                            { "by formula", ALIGN_RIGHT },
                                             { "stable below rate", ALIGN_RIGHT },
                                             { "stable", ALIGN_LEFT },
-                                            { "loss above the least", ALIGN_RIGHT },
+                                            { "loss above minimum", ALIGN_RIGHT },
                                             { "at rate / staleness", ALIGN_RIGHT } };
     struct table *t = NULL;
     enum rc rc;

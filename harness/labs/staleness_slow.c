@@ -87,16 +87,18 @@ out:
 
 static enum rc show_table(const struct slow_part *p, struct lesson *l)
 {
-    static const struct column column[] = { { "slowness", ALIGN_RIGHT }, { "sync", ALIGN_RIGHT },
-                                            { "sync:1", ALIGN_RIGHT },   { "ssp:4", ALIGN_RIGHT },
-                                            { "async", ALIGN_RIGHT },    { "first", ALIGN_LEFT } };
+    static const struct column column[] = { { "slow/others", ALIGN_RIGHT }, { "sync", ALIGN_RIGHT },
+                                            { "sync:1", ALIGN_RIGHT },      { "ssp:4", ALIGN_RIGHT },
+                                            { "async", ALIGN_RIGHT },       { "first", ALIGN_LEFT } };
     struct table *t = NULL;
     enum rc rc;
 
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int i = 0; i < SLOW_N_RATIOS; i++)
         TRY(add_row(t, p, i));
-    TRY(lesson_table(l, t, "virtual seconds until the loss is 0.005 above the least, one of 8 workers slow"));
+    TRY(lesson_table(l, t,
+                     "virtual seconds until the loss is 0.005 above the minimum, one of 8 workers slow; slow/others: "
+                     "its step time over theirs"));
 out:
     table_close(&t);
     return rc;
@@ -123,7 +125,7 @@ out:
 enum rc slow_part_show(const struct slow_part *p, struct lesson *l)
 {
     const struct chart_var var[] = { { "heading", "Time to the target loss when one of eight workers is slow" },
-                                     { "xtitle", "slowness: times as slow as the others" },
+                                     { "xtitle", "step time of the slow worker / step time of the others" },
                                      { "ytitle", "seconds to the target loss (simulated, log.)" },
                                      { "marks", "1" },
                                      { "machine", "never: it did not stay at the target loss for two rounds" } };
@@ -133,7 +135,7 @@ enum rc slow_part_show(const struct slow_part *p, struct lesson *l)
     TRY(write_curves(p, l->env));
     TRY(lesson_picture(
         l, "lesson", "slow",
-        "Time to a loss 0.005 above the least, by the slowness of one worker. never: it did not stay there for "
+        "Time to a loss 0.005 above the minimum, by the step time of one slow worker. never: it did not stay there for "
         "two rounds.",
         var, 5));
 out:
