@@ -80,7 +80,8 @@ struct xfer {              /* one message; lives in the caller's frame; zero it 
     size_t n_head_bytes;   /* of head, as n_bytes is for ptr; 0: the message has no header */
     int peer;
     uint32_t tag;
-    int add;    /* recv, TR_ADD only: float ptr[i] += body[i] instead of overwrite */
+    int add;             /* recv, TR_ADD only: float ptr[i] = addend[i] + body[i] instead of overwrite */
+    const float *addend; /* of as many floats as ptr, which it does not overlap; NULL: ptr itself */
     bool lends; /* send: ptr need not be copied, with TR_COPIES or not. Its complete() may wait for the peer to receive
                    it, and for a later message of the peer to report that: after a request with an answer, an answer
                    that is followed by another request */

@@ -27,23 +27,30 @@ static void parts_read(void *out, const struct parts *p, size_t offset_bytes, si
         memcpy((unsigned char *)out + n_first, p->body + (offset_bytes + n_first - p->n_head_bytes), n_bytes - n_first);
 }
 
-/* sum += the floats from offset_bytes on. */
-static void parts_add(float *restrict sum, const struct parts *p, size_t offset_bytes, size_t n_elems)
+/* sum = base + the floats from offset_bytes on; base may be sum. */
+static void parts_add(float *sum, const float *base, const struct parts *p, size_t offset_bytes, size_t n_elems)
 {
     float value;
 
     if (offset_bytes >= p->n_head_bytes) { /* all in the body, as between any two that divide alike */
-        const unsigned char *restrict from = p->body + (offset_bytes - p->n_head_bytes);
+        const unsigned char *from = p->body + (offset_bytes - p->n_head_bytes);
+#pragma GCC ivdep
         for (size_t i = 0; i < n_elems; i++) {
             memcpy(&value, from + i * sizeof value, sizeof value);
-            sum[i] += value;
+            sum[i] = base[i] + value;
         }
     } else {
         for (size_t i = 0; i < n_elems; i++) {
             parts_read(&value, p, offset_bytes + i * sizeof value, sizeof value);
-            sum[i] += value;
+            sum[i] = base[i] + value;
         }
     }
+}
+
+/* What is added to the floats that become x->ptr. */
+static const float *addend_of(const struct xfer *x)
+{
+    return x->addend ? x->addend : x->ptr;
 }
 
 void xfer_copy_out(void *out, const struct xfer *x)
@@ -67,7 +74,7 @@ void xfer_deliver(struct xfer *x, const void *head, size_t n_head_bytes, const v
     xfer_set_received(x, n_head_bytes + n_bytes);
     parts_read(x->head, &parts, 0, x->n_head_bytes);
     if (x->add)
-        parts_add(x->ptr, &parts, x->n_head_bytes, x->n_bytes / sizeof(float));
+        parts_add(x->ptr, addend_of(x), &parts, x->n_head_bytes, x->n_bytes / sizeof(float));
     else
         parts_read(x->ptr, &parts, x->n_head_bytes, x->n_bytes);
 }
@@ -82,9 +89,9 @@ void xfer_deliver_piece(struct xfer *x, size_t offset_bytes, const void *bytes, 
         memcpy((unsigned char *)x->head + offset_bytes, bytes, n_first);
     if (n_rest == 0)
         return;
-    unsigned char *to = (unsigned char *)x->ptr + (offset_bytes + n_first - x->n_head_bytes);
+    const size_t at_bytes = offset_bytes + n_first - x->n_head_bytes, at = at_bytes / sizeof(float);
     if (x->add)
-        parts_add((float *)(void *)to, &rest, 0, n_rest / sizeof(float));
+        parts_add((float *)x->ptr + at, addend_of(x) + at, &rest, 0, n_rest / sizeof(float));
     else
-        memcpy(to, rest.body, n_rest);
+        memcpy((unsigned char *)x->ptr + at_bytes, rest.body, n_rest);
 }

@@ -19,7 +19,8 @@ static inline size_t xfer_n_bytes(const struct xfer *x)
 void xfer_copy_out(void *out, const struct xfer *x);
 
 /* Delivers to x, a receive, a message of head[n_head_bytes] and then body[n_bytes], both at any address, at most
- * xfer_n_bytes(x) together. Copies it, or adds the body if x->add, and sets both lengths received. No overlap. */
+ * xfer_n_bytes(x) together. Copies it, or adds the body if x->add (to x->addend, if there is one), and sets both
+ * lengths received. No overlap. */
 void xfer_deliver(struct xfer *x, const void *head, size_t n_head_bytes, const void *body, size_t n_bytes);
 
 /* The same piece by piece: n_bytes of the message, from offset_bytes on, after xfer_set_received(). Pieces may come in

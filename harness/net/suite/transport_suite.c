@@ -226,20 +226,23 @@ static void case_traffic(struct suite *s, struct transport *t)
     transport_close(&t);
 }
 
-/* TR_ADD: received values are added to what is there, on both ways a message can come. */
+/* TR_ADD: received values are added to what is there, or elsewhere, on both ways a message can come. */
 static void case_add(struct suite *s, struct transport *t)
 {
     enum { N = 1001 };
     const bool possible = s->w->n_ranks > 1 && (s->ops->module.caps & TR_ADD);
-    float out[N], sum[N];
+    float out[N], sum[N], addend[N];
     struct xfer tx, rx;
 
-    for (int posted_first = 0; possible && posted_first < 2; posted_first++) { /* collective: on all ranks alike */
+    for (int i = 0; possible && i < 4; i++) { /* collective: on all ranks alike */
+        const bool posted_first = i % 2, is_elsewhere = i / 2;
         tx = (struct xfer){ .ptr = out, .n_bytes = sizeof out, .peer = suite_next(s, 1), .tag = 1 };
         rx = (struct xfer){ .ptr = sum, .n_bytes = sizeof sum, .peer = suite_prev(s, 1), .tag = 1, .add = 1 };
-        for (int i = 0; i < N; i++) {
-            out[i] = (float)(s->w->rank * N + i);
-            sum[i] = (float)i;
+        rx.addend = is_elsewhere ? addend : NULL;
+        for (int k = 0; k < N; k++) {
+            out[k] = (float)(s->w->rank * N + k);
+            addend[k] = (float)k;
+            sum[k] = is_elsewhere ? -1 : (float)k;
         }
         if (posted_first)
             EXPECT_OK(s, transport_recv(t, &rx));
@@ -250,8 +253,8 @@ static void case_add(struct suite *s, struct transport *t)
         EXPECT_OK(s, transport_wait(t, &rx, s->timeout_ms));
         EXPECT_OK(s, transport_wait(t, &tx, s->timeout_ms));
         int n_wrong = 0;
-        for (int i = 0; i < N; i++)
-            n_wrong += sum[i] != (float)(suite_prev(s, 1) * N + 2 * i);
+        for (int k = 0; k < N; k++)
+            n_wrong += sum[k] != (float)(suite_prev(s, 1) * N + 2 * k) || addend[k] != (float)k;
         EXPECT(s, n_wrong == 0);
     }
     transport_close(&t);

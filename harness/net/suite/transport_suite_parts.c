@@ -171,24 +171,26 @@ void case_parts_add(struct suite *s, struct transport *t)
     static const size_t n_sent_head[] = { HEAD_BYTES, 0, 2, HEAD_BYTES + 6 };
     const bool possible = s->w->n_ranks > 1 && (s->ops->module.caps & TR_ADD);
     unsigned char message[HEAD_BYTES + N * sizeof(float)], head[HEAD_BYTES];
-    float sum[N], value;
+    float sum[N], addend[N], value;
 
-    for (int i = 0; i < 8 && possible && s->n_failures == 0; i++) {
+    for (int i = 0; i < 16 && possible && s->n_failures == 0; i++) {
         struct xfer tx = { .head = message,
-                           .n_head_bytes = n_sent_head[i / 2],
-                           .ptr = message + n_sent_head[i / 2],
-                           .n_bytes = sizeof message - n_sent_head[i / 2],
+                           .n_head_bytes = n_sent_head[i % 8 / 2],
+                           .ptr = message + n_sent_head[i % 8 / 2],
+                           .n_bytes = sizeof message - n_sent_head[i % 8 / 2],
                            .peer = suite_next(s, 1) };
         struct xfer rx = { .head = head,
                            .n_head_bytes = HEAD_BYTES,
                            .ptr = sum,
                            .n_bytes = sizeof sum,
                            .peer = suite_prev(s, 1),
-                           .add = 1 };
+                           .add = 1,
+                           .addend = i / 8 ? addend : NULL };
         pattern_fill(message, HEAD_BYTES, s->w->rank, tx.peer, (uint32_t)i);
         for (int k = 0; k < N; k++) {
             value = (float)(s->w->rank * N + k);
-            sum[k] = (float)k;
+            addend[k] = (float)k;
+            sum[k] = i / 8 ? -1 : (float)k;
             memcpy(message + HEAD_BYTES + (size_t)k * sizeof value, &value, sizeof value);
         }
         if (i % 2)
