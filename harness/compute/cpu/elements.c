@@ -4,7 +4,8 @@
 
 #include "harness/compute/cpu/cpu.h"
 
-enum { SUM_ELEMS = 2048 }; /* 8 KiB */
+/* SUM_ELEMS: 8 KiB. STREAM_BYTES: what is longer would not be in the cache when it is read again. */
+enum { SUM_ELEMS = 2048, STREAM_BYTES = 1 << 20 };
 
 struct elements { /* one call; those it does not use are zero */
     const struct cpu_kernels *kernels;
@@ -18,6 +19,7 @@ struct elements { /* one call; those it does not use are zero */
     const struct adagrad *adagrad;
     const struct adam *adam;
     const struct sum_arrays *sum;
+    bool streams;
 };
 
 static void element_task(void *arg, int task, int thread)
@@ -84,6 +86,27 @@ static bool is_sum_of_both(const struct sum_arrays *op)
            op->result[1] == op->operand[1];
 }
 
+static size_t into_line(const float *x)
+{
+    return (uintptr_t)x / sizeof *x % STREAM_ELEMS;
+}
+
+/* Is it long, and does no result take the place of an operand? Then results are written past the caches: they are not
+ * read from memory first, which are two thirds of the bytes. */
+static bool is_streamed(const struct cpu_kernels *kernels, const struct sum_arrays *op)
+{
+    if (!kernels->stream_sums || op->n_operands == 1 || op->n * sizeof(float) * (size_t)op->n_results < STREAM_BYTES)
+        return false;
+    for (int k = 0; k < op->n_results; k++) {
+        if (into_line(op->result[k]) != into_line(op->result[0]))
+            return false;
+        for (int j = 0; j < op->n_operands; j++)
+            if (op->result[k] == op->operand[j])
+                return false;
+    }
+    return true;
+}
+
 /* Of some elements that fit into the cache beside their operands: sums leave it once. */
 static void sum_block(const struct cpu_kernels *kernels, const struct sum_arrays *op, size_t from, size_t n)
 {
@@ -94,6 +117,17 @@ static void sum_block(const struct cpu_kernels *kernels, const struct sum_arrays
         kernels->add(sum, op->operand[j] + from, n);
     for (int k = 0; k < op->n_results; k++)
         memcpy(op->result[k] + from, sum, n * sizeof *sum);
+}
+
+/* Whole lines of the results, and what is before and behind them. */
+static void stream_one(const struct cpu_kernels *kernels, const struct sum_arrays *op, size_t from, size_t n)
+{
+    const size_t n_to_line = (STREAM_ELEMS - into_line(op->result[0] + from)) % STREAM_ELEMS;
+    const size_t n_first = n_to_line < n ? n_to_line : n, n_last = (n - n_first) % STREAM_ELEMS;
+
+    sum_block(kernels, op, from, n_first);
+    kernels->stream_sums(op, from + n_first, n - n_first - n_last);
+    sum_block(kernels, op, from + n - n_last, n_last);
 }
 
 static void copy_one(const struct sum_arrays *op, size_t from, size_t n)
@@ -115,13 +149,21 @@ static void sum_one(const struct elements *t, size_t from, size_t n)
         t->kernels->sum_both(op->result[0] + from, op->result[1] + from, n);
         return;
     }
+    if (t->streams) {
+        stream_one(t->kernels, op, from, n);
+        return;
+    }
+    if (op->n_operands == 2 && op->n_results == 1) {
+        t->kernels->sum_two(op->result[0] + from, op->operand[0] + from, op->operand[1] + from, n);
+        return;
+    }
     for (size_t done = 0; done < n; done += SUM_ELEMS)
         sum_block(t->kernels, op, from + done, n - done < SUM_ELEMS ? n - done : SUM_ELEMS);
 }
 
 void cpu_sum_arrays(struct compute *c, const struct sum_arrays *op)
 {
-    run(c, (struct elements){ .one = sum_one, .sum = op, .n = op->n });
+    run(c, (struct elements){ .one = sum_one, .sum = op, .streams = is_streamed(cpu_of(c)->kernels, op), .n = op->n });
 }
 
 static void dropout_one(const struct elements *t, size_t from, size_t n)

@@ -8,7 +8,7 @@
 
 #include <math.h>
 #include <string.h>
-#ifdef __AVX512BF16__
+#ifdef __SSE__
 #include <immintrin.h>
 #endif
 
@@ -73,6 +73,30 @@ static void sum_both(float *restrict x, float *restrict y, size_t n)
     for (size_t i = 0; i < n; i++)
         x[i] = y[i] = x[i] + y[i];
 }
+
+/* A line of each operand at a time, and the whole line of each result at once: that needs no read before. */
+#ifdef __SSE__
+static void stream_sums(const struct sum_arrays *op, size_t from, size_t n)
+{
+    enum { N = 4 }; /* vectors of 4 elements */
+
+    for (size_t i = from; i < from + n; i += STREAM_ELEMS) {
+        __m128 sum[N];
+        for (size_t v = 0; v < N; v++)
+            sum[v] = _mm_loadu_ps(op->operand[0] + i + 4 * v);
+        for (int j = 1; j < op->n_operands; j++)
+            for (size_t v = 0; v < N; v++)
+                sum[v] = _mm_add_ps(sum[v], _mm_loadu_ps(op->operand[j] + i + 4 * v));
+        for (int k = 0; k < op->n_results; k++)
+            for (size_t v = 0; v < N; v++)
+                _mm_stream_ps(op->result[k] + i + 4 * v, sum[v]);
+    }
+    _mm_sfence();
+}
+#define STREAM_SUMS stream_sums
+#else
+#define STREAM_SUMS NULL
+#endif
 
 static void add_constant(float *restrict y, float value, size_t n)
 {
@@ -535,6 +559,7 @@ const struct cpu_kernels CPU_KERNELS = {
     .add = add,
     .sum_two = sum_two,
     .sum_both = sum_both,
+    .stream_sums = STREAM_SUMS,
     .add_constant = add_constant,
     .add_scaled = add_scaled,
     .sum = sum,

@@ -40,6 +40,8 @@ struct cpu_pool_kernels {
     size_t quads_max_w;
 };
 
+enum { STREAM_ELEMS = 16 }; /* a line of the caches */
+
 struct cpu_kernels {
     const char *isa;
     const struct cpu_pool_kernels *pool;
@@ -48,6 +50,9 @@ struct cpu_kernels {
     void (*sum_two)(float *z, const float *x, const float *y, size_t n);
     /* Both become x + y. */
     void (*sum_both)(float *x, float *y, size_t n);
+    /* compute_sum_arrays() of elements from, ..., from + n - 1, past the caches. n: a multiple of STREAM_ELEMS. No
+     * result is an operand, and element `from` of each is on 64 bytes. NULL: this processor has no such writes. */
+    void (*stream_sums)(const struct sum_arrays *op, size_t from, size_t n);
     void (*add_constant)(float *y, float value, size_t n);
     void (*add_scaled)(float *y, const float *x, float scale, size_t n);
     double (*sum)(const float *x, size_t n);

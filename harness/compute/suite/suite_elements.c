@@ -291,10 +291,11 @@ void suite_elements(struct suite *s)
         { 3, 2, 9001 }, { 2000, 7, 1 }, { 1, 2, 70001 }, { 331, 433, 1 }, { 40, 50, 101 }
     };
     static const size_t n_elems[] = { 0, 1, 3, 16, 97, 4099, 140001 };
-    static const struct sum_of sums[] = { { 0, 2, 2, true },     { 1, 2, 2, true },      { 97, 1, 1, false },
-                                          { 97, 2, 1, false },   { 97, 2, 1, true },     { 4099, 2, 2, true },
-                                          { 4099, 2, 2, false }, { 4099, 3, 1, true },   { 4099, 3, 2, false },
-                                          { 4099, 3, 3, true },  { 140001, 3, 3, true }, { 140001, 2, 2, true } };
+    static const struct sum_of sums[] = { { 0, 2, 2, true },       { 1, 2, 2, true },      { 97, 1, 1, false },
+                                          { 97, 2, 1, false },     { 97, 2, 1, true },     { 4099, 2, 2, true },
+                                          { 4099, 2, 2, false },   { 4099, 3, 1, true },   { 4099, 3, 2, false },
+                                          { 4099, 3, 3, true },    { 140001, 3, 3, true }, { 140001, 2, 2, true },
+                                          { 140001, 2, 2, false }, { 270001, 2, 1, false } };
     static const struct sgd sgd[] = { { 0.5f, 0.0f, 0.0f, 1.0f },
                                       { 0.25f, 0.5f, 0.0f, 1.0f },
                                       { 0.5f, 0.25f, 0.5f, 0.5f },
