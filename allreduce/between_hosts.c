@@ -111,11 +111,13 @@ void between_hosts_close(struct between_hosts *b)
 
 /* --- the sum --- */
 
-enum rc between_hosts_sum(struct between_hosts *b, const struct collective *c, float *data, size_t n_elems)
+enum rc between_hosts_sum(struct between_hosts *b, const struct collective *c, float *data, const float *input,
+                          size_t n_elems)
 {
     struct ring_half half = { .collective = c,
                               .circle = &b->circle,
                               .data = data,
+                              .input = input,
                               .n_elems = n_elems,
                               .first = b->circle.index,
                               .add = true,
@@ -128,6 +130,7 @@ enum rc between_hosts_sum(struct between_hosts *b, const struct collective *c, f
     TRY(part_round(c, half.data, ring_chunk(b->circle.index + 1, b->circle.n_members, half.n_elems)));
     half.first = b->circle.index + 1;
     half.add = false;
+    half.input = NULL;
     TRY(ring_half(&half, &b->n_steps));
 out:
     return rc;

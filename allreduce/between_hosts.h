@@ -35,8 +35,10 @@ enum rc between_hosts_open(struct between_hosts *out, const struct collective_en
                            int host, int n_hosts) MUST_CHECK;
 void between_hosts_close(struct between_hosts *b); /* accepts a zeroed one */
 /* Call on the first rank of each host. c: for its env, and its name in errors. data[n_elems], NULL: no data (A5).
+ * input: exchange.A13.
  * Errors: those of transfers; RC_MISMATCH: a message of another length. */
-enum rc between_hosts_sum(struct between_hosts *b, const struct collective *c, float *data, size_t n_elems) MUST_CHECK;
+enum rc between_hosts_sum(struct between_hosts *b, const struct collective *c, float *data, const float *input,
+                          size_t n_elems) MUST_CHECK;
 
 /* The following functions are pure. */
 

@@ -76,7 +76,7 @@ static void work(void *arg)
     else if (g->call->type == COLL_BROADCAST)
         g->is_done = gloo_group_broadcast(g->group, g->data, g->call->n_elems, g->call->root, &g->fault);
     else
-        g->is_done = gloo_group_sum(g->group, g->data, g->call->n_elems, &g->fault);
+        g->is_done = gloo_group_sum(g->group, g->data, g->call->input, g->call->n_elems, &g->fault);
 }
 
 /* --- waiting for it --- */

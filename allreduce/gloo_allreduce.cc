@@ -268,12 +268,15 @@ extern "C" void gloo_group_close(struct gloo_group **g)
 
 /* --- operations --- */
 
-extern "C" bool gloo_group_sum(struct gloo_group *g, float *data, size_t n_elems, struct gloo_fault *fault)
+extern "C" bool gloo_group_sum(struct gloo_group *g, float *data, const float *input, size_t n_elems,
+                               struct gloo_fault *fault)
 {
     return guarded(g, fault, [&] {
         using Add = void (*)(void *, const void *, const void *, std::size_t);
         gloo::AllreduceOptions options(g->context);
 
+        if (input)
+            options.setInput(const_cast<float *>(input), n_elems); // only read
         options.setOutput(data, n_elems);
         options.setReduceFunction(static_cast<Add>(&gloo::sum<float>));
         gloo::allreduce(options);

@@ -48,8 +48,8 @@ bool gloo_group_listen(struct gloo_group **out, const struct gloo_setup *setup, 
                        struct gloo_fault *fault);
 /* all: unsigned char[n_ranks][n_ranks][GLOO_ADDRESS_BYTES]; row r is the result of listen() on rank r. */
 bool gloo_group_connect(struct gloo_group *g, const unsigned char *all, struct gloo_fault *fault);
-/* data[n_elems], n_elems > 0, in place. */
-bool gloo_group_sum(struct gloo_group *g, float *data, size_t n_elems, struct gloo_fault *fault);
+/* data[n_elems], n_elems > 0. input: this rank's addends, only read; NULL: they are in data. */
+bool gloo_group_sum(struct gloo_group *g, float *data, const float *input, size_t n_elems, struct gloo_fault *fault);
 /* Rank r brings n_each[r] elements, which follow those of lower ranks in data. */
 bool gloo_group_gather(struct gloo_group *g, float *data, const size_t *n_each, struct gloo_fault *fault);
 bool gloo_group_broadcast(struct gloo_group *g, float *data, size_t n_elems, int root, struct gloo_fault *fault);

@@ -65,6 +65,7 @@ static enum rc run_among_all(struct collective *c, const struct collective_call 
                                                   .n_members = w->n_ranks,
                                                   .index = w->rank,
                                                   .data = data,
+                                                  .input = call->input,
                                                   .n_elems = call->n_elems,
                                                   .scratch = hd->scratch };
 

@@ -214,6 +214,13 @@ static struct part_message message(const struct halving_doubling_members *m, int
                                   .beside = m->scratch };
 }
 
+/* exchange.A13: the phase in which a member sends a part of its input, and adds the other part to what it receives.
+ * Later phases have parts of that sum. */
+static int first_phase_of(const struct shape *s, int index)
+{
+    return is_in_pair(s, index) ? 0 : 1;
+}
+
 /* What the member has the sum of behind the last halving, of an allreduce. */
 static struct range summed_by(const struct shape *s, int index)
 {
@@ -234,6 +241,8 @@ enum rc halving_doubling_run(const struct halving_doubling_members *m, enum coll
         struct part_message sent = message(m, move.to, move.sent, *n_steps);
         struct part_message received = message(m, move.from, move.received, *n_steps);
         received.add = move.add;
+        if (phase == first_phase_of(&s, m->index))
+            sent.from = received.from = m->input;
         ++*n_steps;
         TRY(part_transfer(&sent, &received));
         if (phase == s.n_steps)

@@ -48,6 +48,7 @@ struct halving_doubling_members {        /* the same on every member, except ind
     const int *rank;                     /* [n_members]: in the transport's world; NULL: member i is rank i */
     int n_members, index;                /* this rank is member `index` */
     float *data;                         /* [n_elems], chunk i of n_members is member i's; NULL: no data (A5) */
+    const float *input;                  /* exchange.A13, of allreduce: [n_elems]; NULL: in data */
     size_t n_elems;
     float *scratch; /* [halving_doubling_scratch_elems()]; not used by allgather, nor if the transport adds in place
                        (TR_ADD) */

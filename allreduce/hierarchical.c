@@ -79,9 +79,12 @@ out:
 /* Of the first rank of each host. */
 static enum rc sum_of_hosts(struct hierarchical *h, const struct host_piece *piece)
 {
-    float *data = host_parts_at(&h->host, piece, 0, piece->range.offset_elems);
+    const size_t offset_elems = piece->range.offset_elems;
+    float *data = host_parts_at(&h->host, piece, 0, offset_elems);
+    const float *input = host_parts_brought_at(&h->host, piece, 0, offset_elems);
+    const bool has_input = h->host.group->n_ranks == 1 && input != data; /* else the sum of the host is in data */
 
-    return between_hosts_sum(&h->between, &h->base, data, piece->range.n_elems);
+    return between_hosts_sum(&h->between, &h->base, data, has_input ? input : NULL, piece->range.n_elems);
 }
 
 static enum rc sum_of_host(struct hierarchical *h, const struct host_piece *piece)
@@ -98,12 +101,12 @@ out:
     return rc;
 }
 
-static enum rc run_piece(struct hierarchical *h, const struct host_piece *piece, float *data)
+static enum rc run_piece(struct hierarchical *h, const struct host_piece *piece, const float *input, float *data)
 {
     const bool is_alone = h->host.group->n_ranks == 1, has_hosts = h->host.n_hosts > 1;
     enum rc rc = RC_OK;
 
-    host_parts_put(&h->host, piece, data, piece->range);
+    host_parts_put(&h->host, piece, input ? input : data, piece->range);
     if (!is_alone)
         TRY(sum_of_host(h, piece));
     if (has_hosts && is_first(h))
@@ -126,8 +129,8 @@ static enum rc hierarchical_run(struct collective *c, const struct collective_ca
     enum rc rc = RC_OK;
 
     for (size_t done = 0; done < call->n_elems;) {
-        const struct host_piece piece = host_parts_piece(&h->host, &c->env, data, call->n_elems, done);
-        TRY(run_piece(h, &piece, data));
+        const struct host_piece piece = host_parts_piece(&h->host, &c->env, call, data, done);
+        TRY(run_piece(h, &piece, call->input, data));
         done += piece.range.n_elems;
     }
 out:

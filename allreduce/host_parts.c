@@ -49,9 +49,10 @@ enum rc host_parts_open(struct host_parts *out, const struct collective_env *env
     if (out->n_hosts > 1)
         out->share->together = w;
     out->part = calloc((size_t)out->group->n_ranks, sizeof *out->part);
+    out->brought = calloc((size_t)out->group->n_ranks, sizeof *out->brought);
     out->result = calloc((size_t)out->group->n_ranks, sizeof *out->result);
     out->operand = calloc((size_t)out->group->n_ranks, sizeof *out->operand);
-    if (!out->part || !out->result || !out->operand)
+    if (!out->part || !out->brought || !out->result || !out->operand)
         FAIL(RC_NOMEM, "no memory for the parts of %d ranks", out->group->n_ranks);
 out:
     return rc;
@@ -61,6 +62,7 @@ void host_parts_close(struct host_parts *h)
 {
     free(h->operand);
     free(h->result);
+    free(h->brought);
     free(h->part);
     world_share_close(&h->share);
     world_split_close(&h->group);
@@ -84,36 +86,55 @@ static const struct share *find_share(const struct host_parts *h, const struct c
     return NULL;
 }
 
-struct host_piece host_parts_piece(struct host_parts *h, const struct collective_env *env, float *data, size_t n_elems,
-                                   size_t from_elems)
+/* What is for rank r where `mine`, in the share, is for this rank. */
+static float *same_of(const struct share *s, int r, const float *mine)
 {
-    const struct share *s = data ? find_share(h, env, data, n_elems) : NULL;
-    const size_t n_left = n_elems - from_elems, n_slot = n_left < h->n_slot_elems ? n_left : h->n_slot_elems;
-    const struct host_piece piece = { .range = { from_elems, s || !data ? n_left : n_slot }, .is_slot = data && !s };
+    return (float *)(void *)((char *)s->peer[r] + ((const char *)mine - (const char *)s->mine));
+}
+
+struct host_piece host_parts_piece(struct host_parts *h, const struct collective_env *env,
+                                   const struct collective_call *call, float *data, size_t from_elems)
+{
+    const float *brought = call->input ? call->input : data;
+    const struct share *s = data ? find_share(h, env, data, call->n_elems) : NULL;
+    const struct share *of_input = s ? find_share(h, env, brought, call->n_elems) : NULL;
+    const size_t n_left = call->n_elems - from_elems, n_slot = n_left < h->n_slot_elems ? n_left : h->n_slot_elems;
+    const bool is_slot = data && !of_input;
 
     for (int r = 0; r < h->group->n_ranks; r++) {
-        if (!data)
-            h->part[r] = NULL;
-        else if (s)
-            h->part[r] = (float *)(void *)((char *)s->peer[r] + ((const char *)data - (const char *)s->mine));
-        else
-            h->part[r] = slot(h, r);
+        h->part[r] = h->brought[r] = data ? slot(h, r) : NULL;
+        if (!of_input)
+            continue;
+        h->part[r] = same_of(s, r, data);
+        h->brought[r] = same_of(of_input, r, brought);
     }
-    return piece;
+    return (struct host_piece){ .range = { from_elems, is_slot ? n_slot : n_left }, .is_slot = is_slot };
+}
+
+static float *at(float *const *part, const struct host_piece *piece, int r, size_t offset_elems)
+{
+    if (!part[r])
+        return NULL;
+    return part[r] + (piece->is_slot ? offset_elems - piece->range.offset_elems : offset_elems);
 }
 
 float *host_parts_at(const struct host_parts *h, const struct host_piece *piece, int r, size_t offset_elems)
 {
-    if (!h->part[r])
-        return NULL;
-    return h->part[r] + (piece->is_slot ? offset_elems - piece->range.offset_elems : offset_elems);
+    return at(h->part, piece, r, offset_elems);
 }
 
-void host_parts_put(const struct host_parts *h, const struct host_piece *piece, const float *data, struct range range)
+const float *host_parts_brought_at(const struct host_parts *h, const struct host_piece *piece, int r,
+                                   size_t offset_elems)
+{
+    return at(h->brought, piece, r, offset_elems);
+}
+
+void host_parts_put(const struct host_parts *h, const struct host_piece *piece, const float *brought,
+                    struct range range)
 {
     if (piece->is_slot && range.n_elems > 0)
-        memcpy(host_parts_at(h, piece, h->group->rank, range.offset_elems), data + range.offset_elems,
-               range.n_elems * sizeof *data);
+        memcpy(host_parts_at(h, piece, h->group->rank, range.offset_elems), brought + range.offset_elems,
+               range.n_elems * sizeof *brought);
 }
 
 void host_parts_get(const struct host_parts *h, const struct host_piece *piece, float *data, struct range range)
@@ -170,8 +191,10 @@ enum rc host_parts_sum(struct host_parts *h, const struct collective_env *env, c
 
     if (range.n_elems == 0)
         return RC_OK;
-    for (int r = 0; r < op.n_operands; r++)
-        h->operand[r] = h->result[r] = host_parts_at(h, piece, r, range.offset_elems);
+    for (int r = 0; r < op.n_operands; r++) {
+        h->operand[r] = host_parts_brought_at(h, piece, r, range.offset_elems);
+        h->result[r] = host_parts_at(h, piece, r, range.offset_elems);
+    }
     if (to == HOST_SUM_TO_ALL)
         op.n_results = op.n_operands;
     if (to == HOST_SUM_TO_OWN)

@@ -2,11 +2,12 @@
 /*
  * host_parts.h - the inputs of one host's ranks to a collective, which each of these ranks can read and write.
  *
- * A part is the data itself, if it is in shares (exchange.A8). Else it is a slot of each rank, through which data
+ * A part is the data itself, if it is in shares (exchange.A8), and so is the input, of an allreduce out of place (A13).
+ * Else it is a slot of each rank, through which data
  * goes piece by piece:
  *
- *     data in shares    part[r] is the data of rank r                              one piece: all of it
- *     own data          part[r] is the slot of rank r, which it copies to and from  pieces of at most n_slot_elems
+ *     data in shares    part[r] is the data of rank r, brought[r] its input        one piece: all of it
+ *     own data          both are the slot of rank r, which it copies to and from    pieces of at most n_slot_elems
  *
  * Only host_parts_meet() orders the ranks' accesses to parts.
  */
@@ -30,7 +31,7 @@ struct host_parts {
     /* what follows is private to host_parts.c */
     struct share *share; /* of each rank: counts[n_ranks], a slot */
     const float **operand;
-    float **result, **part; /* [group->n_ranks] */
+    float **result, **part, **brought; /* [group->n_ranks] */
     uint32_t n_meetings;
     uint64_t limit_ns;
     size_t n_slot_elems;
@@ -46,14 +47,18 @@ struct host_piece {     /* of the data of a call, in one piece or piece by piece
 enum rc host_parts_open(struct host_parts *out, const struct collective_env *env, size_t n_slot_elems) MUST_CHECK;
 void host_parts_close(struct host_parts *h); /* accepts a zeroed one */
 
-/* The piece of data[n_elems] that begins at from_elems. data NULL: no data, in one piece. Cannot fail. */
-struct host_piece host_parts_piece(struct host_parts *h, const struct collective_env *env, float *data, size_t n_elems,
-                                   size_t from_elems);
+/* The piece of data[call->n_elems] that begins at from_elems. data NULL: no data, in one piece. Cannot fail. */
+struct host_piece host_parts_piece(struct host_parts *h, const struct collective_env *env,
+                                   const struct collective_call *call, float *data, size_t from_elems);
 /* The element at offset_elems of the call, which is in the piece, of rank r of the host; NULL: no data. */
 float *host_parts_at(const struct host_parts *h, const struct host_piece *piece, int r, size_t offset_elems);
-/* Copy elements of the call, all in the piece, from data into this rank's slot, and back. Do nothing if parts are not
- * slots. */
-void host_parts_put(const struct host_parts *h, const struct host_piece *piece, const float *data, struct range range);
+/* The same of what the rank brings: it is elsewhere only in a call out of place. */
+const float *host_parts_brought_at(const struct host_parts *h, const struct host_piece *piece, int r,
+                                   size_t offset_elems);
+/* Copy elements of the call, all in the piece, from what this rank brings into its slot, and from there to data. Do
+ * nothing if parts are not slots. */
+void host_parts_put(const struct host_parts *h, const struct host_piece *piece, const float *brought,
+                    struct range range);
 void host_parts_get(const struct host_parts *h, const struct host_piece *piece, float *data, struct range range);
 /* Waits until every rank of the host has made the same number of calls; then what each wrote before can be read.
  * Errors: share_wait(). */
@@ -62,7 +67,7 @@ enum rc host_parts_meet(struct host_parts *h) MUST_CHECK;
 /* The target of a sum. */
 enum host_sum { HOST_SUM_TO_ALL, HOST_SUM_TO_FIRST, HOST_SUM_TO_OWN };
 
-/* Sums a range of the piece over the ranks of the host, in their order, to the parts that `to` selects; OWN: to own[i]
+/* Sums a range of what the ranks of the host bring, in their order, to the parts that `to` selects; OWN: to own[i]
  * for element i of the call. Syncs the compute. */
 enum rc host_parts_sum(struct host_parts *h, const struct collective_env *env, const struct host_piece *piece,
                        struct range range, enum host_sum to, float *own) MUST_CHECK;

@@ -93,8 +93,7 @@ static enum rc mpi_check(const void *opts, const struct job_facts *facts)
 
 const struct collective_ops collective_mpi = {
     .module.name = "mpi",
-    .module.caps =
-        COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_OPAQUE | COLL_TWO_BUFFERS,
+    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_OPAQUE,
     .module.needs_world = WORLD_HAS_MPI,
     .module.options = table,
     .module.opts_bytes = sizeof(struct mpi_opts),

@@ -202,7 +202,7 @@ static enum rc sum_hosts(struct nccl_hierarchical *h, const struct piece *p)
     enum rc rc;
 
     TRY(compute_fetch(device, h->copy, p->data, p->n_elems * sizeof *h->copy));
-    TRY(between_hosts_sum(&h->between, &h->over_hosts, h->copy, p->n_elems));
+    TRY(between_hosts_sum(&h->between, &h->over_hosts, h->copy, NULL, p->n_elems));
     TRY(compute_sync(h->cpu));
     compute_put(device, p->data, h->copy, p->n_elems * sizeof *h->copy);
 out:

@@ -16,6 +16,12 @@ static float *place_of(const struct part_message *m)
     return m->data ? m->data + m->part.offset_elems : NULL;
 }
 
+/* exchange.A13 */
+static const float *input_of(const struct part_message *m)
+{
+    return m->data && m->from ? m->from + m->part.offset_elems : NULL;
+}
+
 static bool is_narrow(const struct part_message *m)
 {
     return m->collective->wire != WIRE_F32;
@@ -52,6 +58,8 @@ static enum rc describe_sent(struct part_message *m)
     enum rc rc = RC_OK;
 
     describe(m);
+    if (input_of(m))
+        m->xfer.ptr = (void *)input_of(m); /* only read: xfer has one pointer for both ways */
     if (is_narrow(m) && !m->is_narrowed) {
         compute_narrow(compute, halves_of(m), place_of(m), m->part.n_elems, m->collective->wire);
         TRY(compute_sync(compute));
@@ -66,8 +74,21 @@ static void describe_received(struct part_message *m)
     if (is_narrow(m))
         return;
     m->xfer.add = m->data && m->add && (transport_of(m)->ops->module.caps & TR_ADD);
-    if (m->data && m->add && !m->xfer.add)
+    m->xfer.addend = m->add ? input_of(m) : NULL;
+    if (m->data && m->add && !m->xfer.add && !m->xfer.addend)
         m->xfer.ptr = m->beside;
+}
+
+/* In the order of an addition in place: what this rank has, then what came. */
+static void add_part(const struct part_message *m)
+{
+    const struct sum_arrays sum = { (const float *[]){ m->xfer.addend, m->xfer.ptr }, (float *[]){ m->xfer.ptr }, 2, 1,
+                                    m->part.n_elems };
+
+    if (m->xfer.addend)
+        compute_sum_arrays(m->collective->env.compute, &sum);
+    else
+        compute_accumulate(m->collective->env.compute, place_of(m), m->xfer.ptr, m->part.n_elems);
 }
 
 /* Is all of the part here? Adds it where the transport has not. */
@@ -84,7 +105,7 @@ static enum rc accept_part(const struct part_message *m)
         compute_widen(compute, place_of(m), halves_of(m), m->part.n_elems, m->collective->wire, m->add);
         TRY(compute_sync(compute));
     } else if (m->add && !m->xfer.add) {
-        compute_accumulate(compute, place_of(m), m->xfer.ptr, m->part.n_elems);
+        add_part(m);
         TRY(compute_sync(compute));
     }
 out:

@@ -24,12 +24,14 @@
 struct part_message {
     const struct collective *collective; /* for its env, and its name in errors */
     float *data;                         /* the array; NULL: no data */
-    struct range part;                   /* of data */
+    const float *from; /* exchange.A13: what is sent, or what a received part is added to on its way to data, is here;
+                          NULL: in data */
+    struct range part; /* of data */
     int peer;
     uint32_t tag;
-    bool add; /* adds what is received to data */
-    float *
-        beside; /* add, 32 bits: [part.n_elems], where it is received if the transport does not add in place (TR_ADD) */
+    bool add;         /* adds what is received to data */
+    float *beside;    /* add without from, 32 bits: [part.n_elems], where it is received if the transport does not add
+                   (TR_ADD) */
     bool is_narrowed; /* to be sent in 16 bits: a message posted earlier, in either direction, has the same part */
     bool is_posted;   /* outstanding; this and what follows: zeros at first, then private to these functions */
     struct xfer xfer;

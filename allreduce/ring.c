@@ -104,12 +104,20 @@ static float *place_beside(const struct ring_half *h, int k)
     return h->data ? h->scratch + (size_t)k * ((n_largest + n - 1) / n) : NULL;
 }
 
+/* exchange.A13: what is sent first is this rank's own, and then sums. Each part is received once, and so added to the
+ * input. */
+static const float *sent_from(const struct ring_half *h, int step)
+{
+    return step == 0 ? h->input : NULL;
+}
+
 static enum rc post_receive(const struct ring_half *h, int step, int k, uint32_t n_before)
 {
     struct part_message *m = receive_of(h, k);
 
     *m = message(h, h->circle->previous, n_before + (uint32_t)(step * h->n_segments + k),
                  segment_of(h, chunk_in(h, step), k), place_beside(h, k));
+    m->from = h->input;
     return part_receive(m);
 }
 
@@ -122,6 +130,7 @@ static enum rc post_send(const struct ring_half *h, int step, int k, uint32_t n_
     TRY(part_end(m));
     *m = message(h, h->circle->next, n_before + (uint32_t)(step * h->n_segments + k),
                  segment_of(h, chunk_in(h, step - 1), k), NULL);
+    m->from = sent_from(h, step);
     TRY(part_send(m));
 out:
     return rc;
@@ -165,6 +174,8 @@ enum rc ring_half(const struct ring_half *h, uint32_t *n_steps)
         const uint32_t k = n_before + (uint32_t)step;
         struct part_message sent = message(h, h->circle->next, k, chunk_in(h, step - 1), NULL);
         struct part_message received = message(h, h->circle->previous, k, chunk_in(h, step), h->scratch);
+        sent.from = sent_from(h, step);
+        received.from = h->input;
         TRY(part_transfer(&sent, &received));
     }
 out:
@@ -358,6 +369,7 @@ static enum rc ring_run(struct collective *c, const struct collective_call *call
         return broadcast(ring, call, data);
     if (call->type != COLL_ALLGATHER) { /* reduce-scatter */
         half.add = true;
+        half.input = call->input;
         half.first = all.index - 1 + owned;
         TRY(ring_half(&half, &ring->n_steps));
     }
@@ -365,6 +377,7 @@ static enum rc ring_run(struct collective *c, const struct collective_call *call
         TRY(part_round(c, data, ring_chunk(all.index + 1, all.n_members, call->n_elems)));
     if (call->type != COLL_REDUCE_SCATTER) { /* allgather */
         half.add = false;
+        half.input = NULL;
         half.first = all.index + owned;
         TRY(ring_half(&half, &ring->n_steps));
     }

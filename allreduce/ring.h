@@ -49,7 +49,8 @@ struct ring_circle { /* of n_members ranks: this rank is member `index` and send
 struct ring_half {                       /* the same on every member, except circle and data */
     const struct collective *collective; /* for its env */
     const struct ring_circle *circle;
-    float *data; /* [n_elems]; NULL: no data (A5) */
+    float *data;        /* [n_elems]; NULL: no data (A5) */
+    const float *input; /* exchange.A13, with add: [n_elems]; NULL: in data */
     size_t n_elems;
     int first; /* the chunk that this rank sends in step 0 */
     bool add;

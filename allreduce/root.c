@@ -98,12 +98,14 @@ static enum rc gather(struct root *root, const struct collective_call *call, flo
     m.beside = root->scratch;
     for (m.peer = 1; w->rank == 0 && m.peer < w->n_ranks; m.peer++) {
         m.part = part_from(call, m.peer, w->n_ranks);
+        m.from = m.peer == 1 ? call->input : NULL; /* exchange.A13: later ones are added to that sum */
         TRY(part_transfer(NULL, &m));
     }
     if (w->rank == 0)
         return RC_OK;
     m.peer = 0;
     m.part = part_from(call, w->rank, w->n_ranks);
+    m.from = call->input;
     TRY(part_transfer(&m, NULL));
 out:
     return rc;

@@ -12,6 +12,8 @@
  * the cache of who has just read them when the sum is written, so nothing is fetched twice. Slices begin on cache
  * lines. Sums are added in the order of ranks 0, 1, ...: the bits of "root", on every rank (A1).
  *
+ * Out of place (A13) the sum is written past the caches, which do not have the lines of the results.
+ *
  * Data that is in no share goes through slots, piece by piece, and is copied there and back; those copies are not in
  * the costs, which are those of data in shares.
  *
@@ -79,7 +81,7 @@ static void bring(struct shm *shm, const struct collective_call *call, const str
     if (call->type == COLL_ALLGATHER)
         range = host_parts_common(range, chunk_of(call, group->rank, group->n_ranks));
     if (call->type != COLL_BROADCAST || call->root == group->rank)
-        host_parts_put(&shm->host, piece, data, range);
+        host_parts_put(&shm->host, piece, call->input ? call->input : data, range);
 }
 
 static enum rc gather(struct shm *shm, const struct collective_call *call, const struct host_piece *piece, float *data)
@@ -126,7 +128,7 @@ static enum rc shm_run(struct collective *c, const struct collective_call *call,
     if (shm->host.group->n_ranks == 1)
         return RC_OK;
     for (size_t done = 0; done < call->n_elems;) {
-        const struct host_piece piece = host_parts_piece(&shm->host, &c->env, data, call->n_elems, done);
+        const struct host_piece piece = host_parts_piece(&shm->host, &c->env, call, data, done);
         bring(shm, call, &piece, data);
         TRY(host_parts_meet(&shm->host));
         TRY(work(shm, call, &piece, data));

@@ -177,6 +177,7 @@ static enum rc go_up(struct tree *tree, const struct place *at, float *data)
         m = message(tree, at, data, part_up(at, at->v + d), at->v + d);
         m.tag = TAG_UP + tree->turn;
         m.add = adds(at->call->type);
+        m.from = d == 1 ? at->call->input : NULL; /* exchange.A13: later ones are added to that sum */
         m.beside = tree->scratch;
         TRY(part_transfer(NULL, &m));
     }
@@ -184,6 +185,7 @@ static enum rc go_up(struct tree *tree, const struct place *at, float *data)
         return RC_OK;
     m = message(tree, at, data, part_up(at, at->v), at->v - n_reach);
     m.tag = TAG_UP + tree->turn;
+    m.from = farthest_of(at->v, at->p) == 0 ? at->call->input : NULL;
     TRY(part_transfer(&m, NULL));
 out:
     return rc;

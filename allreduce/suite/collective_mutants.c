@@ -69,7 +69,7 @@ static enum rc run_right(struct collective *c, const struct collective_call *cal
 
     m->n_runs++;
     if (data && call->n_elems > 0)
-        memcpy(m->brought, data, call->n_elems * sizeof *data);
+        memcpy(m->brought, call->input ? call->input : data, call->n_elems * sizeof *data);
     return collective_run(m->ring, call, data);
 }
 
@@ -210,6 +210,14 @@ static void broadcast_clears_source(struct collective *c, const struct collectiv
         data[call->n_elems - 1] = 0;
 }
 
+/* What others want is there, but so are traces in what this rank lent. */
+static void spoil_input(struct collective *c, const struct collective_call *call, float *data)
+{
+    (void)c;
+    if (call->input)
+        ((float *)call->input)[call->n_elems / 2] = data[call->n_elems / 2];
+}
+
 #define RUN_THEN(harm)                                                                               \
     static enum rc run_##harm(struct collective *c, const struct collective_call *call, float *data) \
     {                                                                                                \
@@ -226,6 +234,7 @@ RUN_THEN(leave_stale)
 RUN_THEN(average)
 RUN_THEN(drift)
 RUN_THEN(narrow_drift)
+RUN_THEN(spoil_input)
 RUN_THEN(scatter_drift)
 RUN_THEN(scatter_to_next)
 RUN_THEN(scatter_twice)
@@ -261,6 +270,15 @@ static enum rc run_in_32_bits(struct collective *c, const struct collective_call
 
     wide.wire = WIRE_F32;
     return run_right(c, &wide, data);
+}
+
+/* As if what a rank brings were always in data. */
+static enum rc run_in_place(struct collective *c, const struct collective_call *call, float *data)
+{
+    struct collective_call in_place = *call;
+
+    in_place.input = NULL;
+    return run_right(c, &in_place, data);
 }
 
 static enum rc run_from_rank_0(struct collective *c, const struct collective_call *call, float *data)
@@ -414,6 +432,8 @@ static const struct collective_mutant all_mutants[] = {
     RUNS("average", COLL_ALLREDUCE, "A1", run_average),
     RUNS("drift", COLL_ALLREDUCE, "A1: ranks", run_drift),
     COSTS("predict", COLL_ALLREDUCE, allreduce_in_elems),
+    RUNS("in-place", COLL_ALLREDUCE, "A13", run_in_place),
+    RUNS("input", COLL_ALLREDUCE, "A13", run_spoil_input),
     RUNS("narrow-drift", COLL_ALLREDUCE, "A1: ranks", run_narrow_drift),
     RUNS("narrow-wide", COLL_ALLREDUCE, "A3", run_in_32_bits),
     COSTS("narrow-predict", COLL_ALLREDUCE, narrow_as_wide),

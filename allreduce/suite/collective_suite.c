@@ -29,11 +29,12 @@ struct suite {
     struct transport *transport;
     struct compute *compute;
     struct collective *collective;
-    float *memory;       /* guard, data, guard: own, or of the share */
-    float *own;          /* the same, of this rank alone */
-    struct world *host;  /* of those whose data is shared; else NULL */
-    struct share *share; /* A8; NULL: data is own */
-    int *host_of;        /* [n_ranks] */
+    float *memory;          /* guard, data, guard: own, or of the share */
+    float *input;           /* the same, of what is brought out of place */
+    float *own, *own_input; /* the same two, of this rank alone */
+    struct world *host;     /* of those whose data is shared; else NULL */
+    struct share *share[2]; /* A8, of memory and input; NULL: they are own */
+    int *host_of;           /* [n_ranks] */
     struct collective_group all;
     double charged_bytes; /* by computes so far */
     int n_failures, quiet;
@@ -105,20 +106,25 @@ static bool is_right(const struct suite *s, const struct collective_call *call, 
     return s->memory[GUARD_ELEMS + i] == sum;
 }
 
-static void fill(struct suite *s, const struct collective_call *call, int round)
+static void fill_memory(float *memory, const struct suite *s, const struct collective_call *call, int round)
 {
     for (size_t i = 0; i < call->n_elems + 2 * GUARD_ELEMS; i++)
-        s->memory[i] = GUARD;
+        memory[i] = GUARD;
     for (size_t i = 0; i < call->n_elems; i++) {
         const uint32_t bits = brought(s, call, i, round);
-        memcpy(&s->memory[GUARD_ELEMS + i], &bits, sizeof bits);
+        memcpy(&memory[GUARD_ELEMS + i], &bits, sizeof bits);
     }
 }
 
-static bool guards_hold(const struct suite *s, size_t n_elems)
+static void fill(struct suite *s, const struct collective_call *call, int round)
+{
+    fill_memory(s->memory, s, call, round);
+}
+
+static bool guards_hold(const float *memory, size_t n_elems)
 {
     for (size_t i = 0; i < GUARD_ELEMS; i++)
-        if (s->memory[i] != GUARD || s->memory[GUARD_ELEMS + n_elems + i] != GUARD)
+        if (memory[i] != GUARD || memory[GUARD_ELEMS + n_elems + i] != GUARD)
             return false;
     return true;
 }
@@ -132,7 +138,13 @@ static bool all_right(const struct suite *s, const struct collective_call *call,
     return i == call->n_elems;
 }
 
-/* --- A1, A2, A3, A5 of one call --- */
+/* A13 */
+static bool goes_out_of_place(const struct collective_call *call)
+{
+    return call->type == COLL_ALLREDUCE && call->wire == WIRE_F32;
+}
+
+/* --- A1, A2, A3, A5, A13 of one call --- */
 
 struct counted {
     struct traffic traffic;
@@ -152,7 +164,7 @@ static struct collective_cost predicted(const struct suite *s, const struct coll
 /* A3 counts additions where the compute makes all of them, on data as it is. */
 static bool counts_additions(const struct suite *s)
 {
-    return !(s->transport->ops->module.caps & TR_ADD) && (s->share || !(s->ops->module.caps & COLL_SHARED));
+    return !(s->transport->ops->module.caps & TR_ADD) && (s->share[0] || !(s->ops->module.caps & COLL_SHARED));
 }
 
 /* What was sent, added and copied since `before` is what was predicted. */
@@ -185,8 +197,40 @@ static void check_values(struct suite *s, const struct collective_call *call)
             return;
         }
         expect(s, all_right(s, call, round), "A1: the result is wrong", call);
-        expect(s, guards_hold(s, call->n_elems), "A2: wrote outside the data", call);
+        expect(s, guards_hold(s->memory, call->n_elems), "A2: wrote outside the data", call);
         expect_cost(s, call, before, counts_additions(s), "A3: costs other than predict");
+    }
+}
+
+static bool input_is_as_filled(const struct suite *s, const float *input, const struct collective_call *call, int round)
+{
+    for (size_t i = 0; i < call->n_elems; i++)
+        if (bits_of(input[GUARD_ELEMS + i]) != brought(s, call, i, round))
+            return false;
+    return guards_hold(input, call->n_elems);
+}
+
+/* A13, of what is in `input`. What data holds before must not matter. A copy with one rank is not in the costs. */
+static void check_out_of_place(struct suite *s, const struct collective_call *in_place, float *input)
+{
+    const bool is_alike = input == s->input; /* both in shares, or neither of them */
+    struct collective_call call = *in_place;
+
+    call.input = input + GUARD_ELEMS;
+    for (int round = 0; round < 2; round++) {
+        const struct counted before = count(s);
+
+        fill_memory(input, s, &call, round);
+        fill(s, &call, round + 7);
+        if (collective_run(s->collective, &call, s->memory + GUARD_ELEMS) != RC_OK) {
+            expect(s, 0, rc_message(), &call);
+            return;
+        }
+        expect(s, all_right(s, &call, round), "A13: out of place the result is wrong", &call);
+        expect(s, guards_hold(s->memory, call.n_elems), "A13: out of place it wrote outside the data", &call);
+        expect(s, input_is_as_filled(s, input, &call, round), "A13: the input is changed", &call);
+        expect_cost(s, &call, before, is_alike && s->w->n_ranks > 1 && counts_additions(s),
+                    "A13: out of place it costs other than predict");
     }
 }
 
@@ -208,8 +252,8 @@ static enum rc open_one(struct collective **out, struct suite *s, struct compute
                                         .types = s->ops->module.caps & (COLL_TYPES_END - 1),
                                         .narrow = s->ops->module.caps & COLL_NARROW,
                                         .max_elems = MAX_ELEMS,
-                                        .share = &s->share,
-                                        .n_shares = s->share ? 1 : 0 };
+                                        .share = s->share,
+                                        .n_shares = 2 };
 
     return collective_open(out, s->ops, &env);
 }
@@ -284,20 +328,21 @@ static void check_prediction(struct suite *s, const struct collective_call *call
 static void check_same_bits(struct suite *s, enum collective_type type, enum wire_format wire)
 {
     enum { N = 97 };
-    const struct collective_call call = { .type = type, .n_elems = N, .wire = wire };
+    struct collective_call call = { .type = type, .n_elems = N, .wire = wire };
     float *data = s->memory + GUARD_ELEMS, *all = NULL, before[N] = { 0 };
 
-    for (int run = 0; run < 2; run++) {
+    for (int run = 0; run < 2 + goes_out_of_place(&call); run++) {
         for (size_t i = 0; i < N; i++)
-            data[i] = 1.0f / (float)(3 + i * 5 + (size_t)s->w->rank * 11);
+            s->input[i] = data[i] = 1.0f / (float)(3 + i * 5 + (size_t)s->w->rank * 11);
+        call.input = run == 2 ? s->input : NULL;
         if (collective_run(s->collective, &call, data) != RC_OK) {
             expect(s, 0, rc_message(), &call);
             return;
         }
         for (size_t i = 0; i < N; i++) {
             const bool has = type == COLL_ALLREDUCE || owner_of(s, i, N) == s->w->rank;
-            expect(s, !has || run == 0 || bits_of(before[i]) == bits_of(data[i]), "A1: another run has other bits",
-                   &call);
+            expect(s, !has || run == 0 || bits_of(before[i]) == bits_of(data[i]),
+                   run == 2 ? "A13: out of place it has other bits" : "A1: another run has other bits", &call);
         }
         memcpy(before, data, sizeof before);
     }
@@ -315,16 +360,21 @@ static void check_same_bits(struct suite *s, enum collective_type type, enum wir
 /* A4; a transport that copies messages may allocate them. Between the barriers no rank does anything else. */
 static void check_allocations(struct suite *s, enum collective_type type)
 {
-    const struct collective_call call = { .type = type, .n_elems = MAX_ELEMS };
+    struct collective_call call = { .type = type, .n_elems = MAX_ELEMS };
     enum rc rc;
 
     if (s->transport->ops->module.caps & TR_COPIES)
         return;
     fill(s, &call, 0);
+    fill_memory(s->input, s, &call, 0);
     TRY(world_barrier(s->w));
     const size_t n_before = test_allocations();
     TRY(world_barrier(s->w));
     TRY(collective_run(s->collective, &call, s->memory + GUARD_ELEMS));
+    if (goes_out_of_place(&call)) {
+        call.input = s->input + GUARD_ELEMS;
+        TRY(collective_run(s->collective, &call, s->memory + GUARD_ELEMS));
+    }
     TRY(world_barrier(s->w));
     expect(s, test_allocations() == n_before, "A4: a run allocates", &call);
     TRY(world_barrier(s->w));
@@ -342,7 +392,7 @@ static void check_refused(struct suite *s, const struct collective_call *call, e
     expect(s, collective_run(s->collective, call, s->memory + GUARD_ELEMS) == wanted, what, call);
     for (size_t i = 0; i < 8; i++)
         expect(s, s->memory[GUARD_ELEMS + i] == addend(WIRE_F32, s->w->rank, i, 0), "touched data it refused", call);
-    expect(s, guards_hold(s, 8), "touched memory it refused", call);
+    expect(s, guards_hold(s->memory, 8), "touched memory it refused", call);
     expect(s, count(s).traffic.msgs_sent == before.traffic.msgs_sent, "sent a message of a call it refused", call);
 }
 
@@ -351,6 +401,10 @@ static void check_refused(struct suite *s, const struct collective_call *call, e
 static void check_call(struct suite *s, const struct collective_call *call)
 {
     check_values(s, call);
+    if (goes_out_of_place(call))
+        check_out_of_place(s, call, s->input);
+    if (goes_out_of_place(call) && s->input != s->own_input)
+        check_out_of_place(s, call, s->own_input);
     check_hollow(s, call);
     check_prediction(s, call);
     if (call->wire != WIRE_F32)
@@ -389,6 +443,9 @@ static void check_type(struct suite *s, enum collective_type type, enum wire_for
     call = (struct collective_call){ .type = type, .n_elems = 8, .wire = WIRE_F16 };
     if (s->n_failures == 0 && !has_wire(s, type, WIRE_F16))
         check_refused(s, &call, RC_INVAL, "A10: took 16 bits of a type that has none");
+    call = (struct collective_call){ .type = type, .n_elems = 8, .wire = wire, .input = s->input };
+    if (s->n_failures == 0 && !goes_out_of_place(&call))
+        check_refused(s, &call, RC_INVAL, "A13: took an input that the type or format does not have");
 }
 
 static void check_types(struct suite *s)
@@ -428,8 +485,9 @@ static enum rc open_data(struct suite *s)
     enum rc rc = RC_OK;
 
     s->own = s->memory = malloc(DATA_BYTES);
+    s->own_input = s->input = malloc(DATA_BYTES);
     s->host_of = calloc((size_t)s->w->n_ranks, sizeof *s->host_of);
-    if (!s->own || !s->host_of)
+    if (!s->own || !s->own_input || !s->host_of)
         FAIL(RC_NOMEM, "no memory");
     TRY(world_host_group(s->w, &host, &own_host, &n_hosts));
     TRY(world_allgather(s->w, &own_host, s->host_of, sizeof own_host));
@@ -446,17 +504,21 @@ static enum rc share_data(struct suite *s)
     enum rc rc;
 
     TRY(world_host_group(s->w, &s->host, &host, &n_hosts));
-    TRY(world_share_open(s->host, DATA_BYTES, &s->share));
-    s->memory = s->share->mine;
+    TRY(world_share_open(s->host, DATA_BYTES, &s->share[0]));
+    TRY(world_share_open(s->host, DATA_BYTES, &s->share[1]));
+    s->memory = s->share[0]->mine;
+    s->input = s->share[1]->mine;
 out:
     return rc;
 }
 
 static void close_data(struct suite *s)
 {
-    world_share_close(&s->share);
+    world_share_close(&s->share[1]);
+    world_share_close(&s->share[0]);
     world_split_close(&s->host);
     free(s->own);
+    free(s->own_input);
     free(s->host_of);
 }
 

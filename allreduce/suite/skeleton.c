@@ -96,7 +96,7 @@ static void skeleton_close(struct collective **c)
 }
 
 /* One chunk, through this rank. phase 0: forth, where each adds its own; 1: back. */
-static enum rc pass_on(struct skeleton *k, float *data, struct range chunk, int phase)
+static enum rc pass_on(struct skeleton *k, float *data, const float *input, struct range chunk, int phase)
 {
     const int rank = k->base.env.transport->world->rank, last = k->base.env.transport->world->n_ranks - 1;
     const int from = phase == 0 ? rank - 1 : rank + 1, to = phase == 0 ? rank + 1 : rank - 1;
@@ -105,10 +105,12 @@ static enum rc pass_on(struct skeleton *k, float *data, struct range chunk, int 
 
     m.tag = (phase == 0 ? TAG_FORTH : TAG_BACK) + k->n_passed++ % N_TAGS;
     m.add = phase == 0;
+    m.from = phase == 0 ? input : NULL; /* exchange.A13 */
     m.peer = from;
     if (from >= 0 && from <= last)
         TRY(part_transfer(NULL, &m));
     m.peer = to;
+    m.from = phase == 0 && rank == 0 ? input : NULL; /* others send sums */
     if (to >= 0 && to <= last)
         TRY(part_transfer(&m, NULL));
 out:
@@ -124,7 +126,7 @@ static enum rc skeleton_run(struct collective *c, const struct collective_call *
     for (int phase = 0; phase < 2; phase++)
         for (size_t first = 0, n = 0; first < n_elems; first += n) {
             n = n_elems - first < k->chunk_elems ? n_elems - first : k->chunk_elems;
-            TRY(pass_on(k, data, (struct range){ first, n }, phase));
+            TRY(pass_on(k, data, call->input, (struct range){ first, n }, phase));
         }
 out:
     return rc;

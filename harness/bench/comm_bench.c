@@ -92,7 +92,7 @@ size_t comm_bench_bytes(const struct comm_terms *terms, int n_host_ranks)
 
     for (int i = 0; i < terms->n_lanes; i++)
         shares = shares || wants_shared(terms, &terms->lane[i]);
-    return region_bytes(terms, rotated_bytes) * (size_t)(2 + shares) + rotated_bytes;
+    return region_bytes(terms, rotated_bytes) * (size_t)(2 + shares * (1 + terms->out_of_place)) + rotated_bytes;
 }
 
 /* bench.B7 */
@@ -126,6 +126,8 @@ static enum rc open_memory(struct bench *b)
     TRY(comm_memory_open(&r->input, NULL, n_bytes));
     if (shares)
         TRY(comm_memory_open(&r->shared, b->host, n_bytes));
+    if (shares && r->terms->out_of_place)
+        TRY(comm_memory_open(&r->shared_input, b->host, n_bytes));
     if (r->rotated_bytes > 0)
         TRY(comm_memory_open(&r->walked, NULL, r->rotated_bytes));
 out:
@@ -184,7 +186,8 @@ static enum rc open_lanes(struct bench *b, struct compute *compute)
                                                  .transport = terms->transport,
                                                  .compute = b->cpu ? b->cpu : compute,
                                                  .device = b->r.device,
-                                                 .share = shared ? b->r.shared.share : NULL,
+                                                 .share = { shared ? b->r.shared.share : NULL,
+                                                            shared ? b->r.shared_input.share : NULL },
                                                  .max_elems = max_elems(terms),
                                                  .timeout_ms = terms->timeout_ms,
                                                  .is_virtual = b->r.is_virtual };
@@ -359,6 +362,7 @@ static void bench_close(struct bench *b)
     comm_memory_close(&b->r.on_device);
     comm_memory_close(&b->r.input);
     comm_memory_close(&b->r.shared);
+    comm_memory_close(&b->r.shared_input);
     comm_memory_close(&b->r.walked);
     comm_values_close(&b->r.values);
     compute_close(&b->cpu);
@@ -370,8 +374,13 @@ static void bench_close(struct bench *b)
 
 static struct comm_repeat repeat_of(struct bench *b, int lane, enum comm_placement placement)
 {
-    return (struct comm_repeat){ &b->state[lane], b->is_shared[lane] ? &b->r.shared : &b->r.own, placement,
-                                 b->n_calls[lane] };
+    const bool is_shared = b->is_shared[lane];
+
+    return (struct comm_repeat){ .lane = &b->state[lane],
+                                 .memory = is_shared ? &b->r.shared : &b->r.own,
+                                 .input = is_shared && b->r.shared_input.base ? &b->r.shared_input : &b->r.input,
+                                 .placement = placement,
+                                 .n_calls = b->n_calls[lane] };
 }
 
 /* Repeats that are not kept: what is done once is done then. */

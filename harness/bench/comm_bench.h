@@ -12,8 +12,8 @@
  *       hot memory only the result of a repeat's last call is checked. Checking and filling are not timed.
  *   B4  Memory rotates (comm_memory.h): no call finds its data in a cache smaller than rotated_bytes, neither from an
  *       earlier call nor from filling. rotated_bytes 0: the same memory every time (hot).
- *   -   In virtual time a repeat is one call, and there are SERIES_SIM_REPEATS. The copy of out of place, sums and
- *       ceilings are charged.
+ *   -   In virtual time a repeat is one call, and there are SERIES_SIM_REPEATS. Sums and ceilings are charged, and so
+ *       are the copies of types other than allreduce out of place.
  *   B6  The memory ceiling is measured on the blocks that ranks share, if any lane has its data there, else on private
  *       blocks. So the kind of memory makes no difference between it and the algorithms that can reach it.
  *   B7  With a compute whose memory the host cannot access (a GPU), data starts and ends there, in place. A lane with

@@ -354,8 +354,10 @@ static void bytes_are_known_before(void **state)
     job.terms.rotated_bytes = 4 << 20;
     assert_int_equal(comm_bench_bytes(&job.terms, 2), 3 * (2 << 20)); /* private, input, what is walked */
     job.terms.memory = COMM_MEMORY_SHARED;
-    assert_int_equal(comm_bench_bytes(&job.terms, 2), 4 * (2 << 20));
+    assert_int_equal(comm_bench_bytes(&job.terms, 2), 5 * (2 << 20)); /* results and inputs again */
     job.terms.rotated_bytes = 0;
+    assert_int_equal(comm_bench_bytes(&job.terms, 2), 4 << 20);
+    job.terms.out_of_place = false;
     assert_int_equal(comm_bench_bytes(&job.terms, 2), 3 << 20);
 }
 

@@ -33,8 +33,8 @@ static enum rc open_collective(struct comm_lane_state *s)
                                                .types = comm_collective_type(env->type),
                                                .max_elems = env->max_elems,
                                                .n_groups = 1,
-                                               .share = &env->share,
-                                               .n_shares = env->share ? 1 : 0 };
+                                               .share = env->share,
+                                               .n_shares = 2 };
 
     return collective_open(&s->collective, s->lane->ops, &collective);
 }
@@ -163,9 +163,9 @@ static enum rc reduce(struct comm_lane_state *s, const struct comm_data *data)
 
     if (data->on_device)
         return sums_on_device(s) ? reduce_there(s, data) : reduce_copies(s, data);
-    if (data->copies && call.type == COLL_ALLREDUCE && s->lane->ops->module.caps & COLL_TWO_BUFFERS)
+    if (data->is_out_of_place && call.type == COLL_ALLREDUCE)
         call.input = data->input;
-    else if (data->copies)
+    else if (data->is_out_of_place)
         copy_in(s, data);
     return collective_run(s->collective, &call, data->result);
 }

@@ -42,7 +42,7 @@ struct comm_lane_env { /* borrowed; outlives the lane */
     const struct transport_ops *transport;
     struct compute *compute; /* with the host's memory, or no data (hollow) */
     struct compute *device;  /* data starts and ends in its memory; NULL: in that of compute */
-    struct share *share;     /* the place of the data; NULL: private memory, or none */
+    struct share *share[2];  /* the places of the data and of inputs; NULL: private memory, or none */
     size_t max_elems;
     int timeout_ms;
     bool is_virtual;
@@ -59,9 +59,9 @@ struct comm_data {      /* of one call */
     float *result;      /* [n_elems]: buffer of a collective, or the received data; NULL: no data */
     float *on_device;   /* on env.device: buffer of a collective, via copies in result if it lacks COLL_DEVICE; NULL: no
                          device */
-    const float *input; /* [n_elems]: copied into the result first, or sent; NULL: no copy */
+    const float *input; /* [n_elems]: what this rank brings, or sends; NULL: that is in the result */
     size_t n_elems;
-    bool copies; /* out of place: the copy counts, even without data */
+    bool is_out_of_place; /* even without data */
 };
 
 /* Collective. Errors: those of transport and collective; after an error it can be closed. */
@@ -72,8 +72,8 @@ enum rc comm_lane_open(struct comm_lane_state *out, const struct comm_lane *lane
 enum rc comm_lane_try(struct comm_lane_state *out, const struct comm_lane *lane, const struct comm_lane_env *env,
                       char why[COMM_REASON_BYTES]) MUST_CHECK;
 void comm_lane_close(struct comm_lane_state *s); /* accepts a zeroed one */
-/* Out of place: copy this rank's input into the result; the collective works there. Charged in virtual time.
- * Collective. */
+/* Out of place an allreduce reads the input, and writes the result (exchange.A13). Other collectives work in place: the
+ * input is copied into the result first, which counts, in virtual time too. Collective. */
 enum rc comm_lane_call(struct comm_lane_state *s, const struct comm_data *data) MUST_CHECK;
 /* The algorithm of a call of n_bytes, and why; "": there is no choice, or no call was made. */
 void comm_lane_explain(const struct comm_lane_state *s, size_t n_bytes, char text[COMM_EXPLAIN_BYTES]);

@@ -52,9 +52,9 @@ static struct comm_data data_of(const struct comm_repeats *r, const struct comm_
 
     return (struct comm_data){ .result = comm_memory_block(of->memory, r->rotation, block),
                                .on_device = comm_memory_block(&r->on_device, r->rotation, block),
-                               .input = has_input(r, of) ? comm_memory_block(&r->input, r->rotation, block) : NULL,
+                               .input = has_input(r, of) ? comm_memory_block(of->input, r->rotation, block) : NULL,
                                .n_elems = r->n_elems,
-                               .copies = of->placement == COMM_OUT_OF_PLACE };
+                               .is_out_of_place = of->placement == COMM_OUT_OF_PLACE };
 }
 
 /* Calls that differ in what they bring: of hot memory all bring the same. */
@@ -75,7 +75,7 @@ static enum rc fill(const struct comm_repeats *r, const struct comm_repeat *of)
     for (int i = 0; !r->is_hollow && r->n_elems > 0 && i < n_distinct(r, of); i++) {
         const struct comm_data data = data_of(r, of, i);
         float *brought =
-            has_input(r, of) ? comm_memory_block(&r->input, r->rotation, r->n_used + (size_t)i) : data.result;
+            has_input(r, of) ? comm_memory_block(of->input, r->rotation, r->n_used + (size_t)i) : data.result;
         comm_values_fill(&r->values, brought, r->n_elems, r->n_calls + (uint64_t)i);
         if (has_input(r, of))
             comm_values_poison(data.result, r->n_elems);

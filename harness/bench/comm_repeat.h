@@ -16,7 +16,7 @@ struct comm_repeats { /* for this rank */
     bool is_virtual, is_hollow;
     struct comm_values values;
     struct compute *device; /* data starts and ends in its memory; NULL: no device */
-    struct comm_memory own, shared, input, walked, on_device;
+    struct comm_memory own, shared, input, shared_input, walked, on_device;
     struct comm_rotation rotation; /* for the current size */
     size_t n_elems;                /* likewise */
     size_t rotated_bytes;          /* for this rank */
@@ -26,7 +26,7 @@ struct comm_repeats { /* for this rank */
 
 struct comm_repeat {
     struct comm_lane_state *lane;
-    const struct comm_memory *memory; /* of its results */
+    const struct comm_memory *memory, *input; /* of its results; of what it brings out of place */
     enum comm_placement placement;
     int n_calls; /* at most comm_repeat_most_calls() */
 };

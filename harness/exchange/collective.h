@@ -9,6 +9,7 @@
  *     broadcast         rank root: all        rank root's
  *
  * In place, in data float[n_elems] in host memory; messages have float32, too, unless a call sets another format (A10).
+ * An allreduce may have its addends elsewhere (A13).
  * Chunk r is range_part(n_elems, n_ranks, r). The group is the transport's world: all of its ranks call, with equal
  * arguments.
  *
@@ -43,6 +44,11 @@
  *   A11 COLL_THREADS: a library moves the bytes in a separate thread, beside the calling one. Such threads run on every
  *       core that the host's ranks may use, as in a program of that library. If there is no core for both threads of
  *       each rank, ranks do not spin unless the user sets that.
+ *   A13 An allreduce out of place (call.input) reads the addends in input, which stays unchanged and does not overlap
+ *       data, and writes the sums to data, whose contents before the call are not read. Nothing is copied first: the
+ *       costs, messages and bits are those in place. With one rank it is a copy, which costs do not include. Not for
+ *       COLL_DEVICE, nor with 16 bits a float. A8 holds for input as for data; if only one of them is in a share,
+ *       both go through memory of the algorithm.
  *   A12 COLL_ONE_HOST: all ranks must be on one host. Otherwise open() is RC_UNSUPPORTED; collective_check_hosts()
  *       reports that before there is a world.
  */
@@ -79,9 +85,7 @@ enum collective_caps {                            /* beside types */
                        COLL_PAIRS = 1u << 13,     /* ranks send to one another at once: a transport with TR_PAIRS_WAIT
                                                      takes twice as long for the bytes of the critical path */
                        COLL_THREADS = 1u << 14,   /* exchange.A11 */
-                       COLL_TWO_BUFFERS = 1u
-                                          << 15, /* an allreduce may read what a rank brings elsewhere (call.input) */
-                       COLL_ONE_HOST = 1u << 16, /* exchange.A12 */
+                       COLL_ONE_HOST = 1u << 15,  /* exchange.A12 */
 };
 
 struct collective_call { /* the same on every rank */
@@ -89,7 +93,7 @@ struct collective_call { /* the same on every rank */
     int root; /* broadcast: the rank that has the data; ignored by other types */
     size_t n_elems;
     enum wire_format wire; /* exchange.A10: of allreduce; else WIRE_F32 */
-    const float *input;    /* COLL_TWO_BUFFERS, allreduce: this rank's input, read only; NULL: it is in data */
+    const float *input;    /* exchange.A13: of allreduce, this rank's addends; NULL on all ranks: they are in data */
 };
 
 struct collective_group { /* the members, which costs depend on */

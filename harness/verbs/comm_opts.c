@@ -42,8 +42,8 @@ static const struct opt table[] = {
         "is read before each repeat, so that no data is in a cache. With 0 all calls use the same memory, which caches "
         "keep"),
     OPT_BOOL_(struct comm_opts, out_of_place, "out-of-place", "true",
-              "measure out-of-place calls, too. Such a call copies the data of a rank, and then works on the copy. The "
-              "allreduce of mpi goes from one buffer to another. Out-of-place calls take half of the time"),
+              "measure out-of-place calls, too. An allreduce then reads one array and writes another one. Other types "
+              "copy the data of a rank, and work on the copy. Out-of-place calls take half of the time"),
     OPT_U64_(struct comm_opts, servers, "servers", "1", 1, 1024, "",
              "parameter servers of comm ps. They are the ranks after the workers, and each has an equal part of every "
              "array. Without --workers there is 1 worker, or all other ranks that were started"),
