@@ -26,7 +26,8 @@
  *       should end, with MPI_Abort() if the caller initialised MPI. Under gradmark launch a rank's standard input
  *       belongs to the launcher. The program calls gm_init() before it reads from it, and finds no data after that. The
  *       end of the launcher ends the process.
- *   I3  After gm_allreduce(), gm_broadcast() and gm_allgather() every rank has the same bits, in every run.
+ *   I3  After gm_allreduce(), gm_allreduce_into(), gm_broadcast() and gm_allgather() every rank has the same bits, in
+ *       every run.
  *   I4  The calls run the implementations of `gradmark train`: its ring, parameter server, optimiser and models. W
  *       ranks that average gradients of B samples take the step of one rank with W B samples, except for rounding.
  *   I5  One thread, the one that called gm_init(), makes all calls on a job and on objects opened from it. A plain
@@ -100,6 +101,9 @@ enum gm_op { GM_SUM, GM_AVERAGE };
 
 /* data[n] := the sum, or the average, over all ranks. Collective. */
 int gm_allreduce(struct gm_job *job, float *data, size_t n, enum gm_op op);
+/* out[n] := the same of in[n], which is only read: faster than a copy and gm_allreduce(), with the same bits. All ranks
+ * call the same of the two functions. Collective. */
+int gm_allreduce_into(struct gm_job *job, const float *in, size_t n, float *out, enum gm_op op);
 /* data[n] := data[n] of rank root. Collective. */
 int gm_broadcast(struct gm_job *job, float *data, size_t n, int root);
 /* out[size][n] := in[n] of rank 0, of rank 1, ... Collective. */
@@ -193,8 +197,8 @@ int gm_line(float *x, float *y, size_t n, uint64_t seed);
 /* --- what lessons read --- */
 
 /* Append a line to path_<rank>.csv in this folder: the values at the start of a step, and the number of calls so far.
- * Counted are calls that combine values of all ranks (gm_allreduce, gm_allgather, gm_sgd_step), and broadcasts. Read by
- * gradmark lab --check. GM_IO. */
+ * Counted are calls that combine values of all ranks (gm_allreduce, gm_allreduce_into, gm_allgather, gm_sgd_step), and
+ * broadcasts. Read by gradmark lab --check. GM_IO. */
 int gm_note(struct gm_job *job, size_t step, float lr, double loss, const float *param, size_t n_params);
 
 #ifdef __cplusplus

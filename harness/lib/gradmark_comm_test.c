@@ -107,7 +107,7 @@ static int call_sgd(struct gm_job *job, float *x, const float *grad, size_t n)
     return found;
 }
 
-enum { N_CALLS = 15 };
+enum { N_CALLS = 16 };
 
 /* Those with 1 and 2 elements differ in which chunks are empty, those with more in how many segments a chunk has. */
 static int call(struct gm_job *job, int which, const char **words)
@@ -127,7 +127,8 @@ static int call(struct gm_job *job, int which, const char **words)
                                                 "gm_allgather of 2 floats",
                                                 "gm_barrier",
                                                 "gm_sgd_step of 2 floats",
-                                                "gm_ps_open of 2 floats with n_servers 1" };
+                                                "gm_ps_open of 2 floats with n_servers 1",
+                                                "gm_allreduce_into of 2 floats (GM_SUM)" };
     static const size_t sums[] = { 0, 1, 2, 300000, 400000, 600000 };
 
     *words = names[which];
@@ -150,6 +151,8 @@ static int call(struct gm_job *job, int which, const char **words)
         return call_sgd(job, x, y, 2);
     case 14:
         return call_ps(job, x, 2);
+    case 15:
+        return gm_allreduce_into(job, x, 2, y, GM_SUM);
     default:
         return gm_allreduce(job, x, sums[which], GM_SUM);
     }

@@ -40,12 +40,18 @@ static int collectives(struct gm_job *job)
         n_failures += EXPECT(gm_allgather(job, data, n, all) == GM_OK);
         for (size_t i = 0; i < n * (size_t)n_ranks; i++)
             n_wrong += all[i] != (float)(100 * (int)(i / n) + (int)(i % n % 89));
+        n_failures += EXPECT(gm_allreduce_into(job, data, n, all, GM_SUM) == GM_OK);
+        for (size_t i = 0; i < n; i++)
+            n_wrong += data[i] != (float)(100 * r + (int)(i % 89));
         n_failures += EXPECT(gm_allreduce(job, data, n, GM_SUM) == GM_OK);
+        n_failures += EXPECT(memcmp(all, data, n * sizeof *all) == 0);
         for (size_t i = 0; i < n; i++)
             n_wrong += data[i] != (float)(50 * n_ranks * (n_ranks - 1) + n_ranks * (int)(i % 89));
         for (size_t i = 0; i < n; i++)
             data[i] = (float)(2 * r + (int)(i % 89));
+        n_failures += EXPECT(gm_allreduce_into(job, data, n, all, GM_AVERAGE) == GM_OK);
         n_failures += EXPECT(gm_allreduce(job, data, n, GM_AVERAGE) == GM_OK);
+        n_failures += EXPECT(memcmp(all, data, n * sizeof *all) == 0);
         for (size_t i = 0; i < n; i++)
             n_wrong += data[i] != (float)(n_ranks - 1 + (int)(i % 89));
         for (size_t i = 0; i < n; i++)

@@ -283,26 +283,46 @@ out:
     return job_ended(job, rc);
 }
 
-enum rc job_sum(struct gm_job *job, enum gm_function function, float *data, size_t n)
+enum rc job_sum(struct gm_job *job, enum gm_function function, float *data, const float *input, size_t n)
 {
     const struct signature s = { .function = function, .n = n };
 
     job->n_combined++;
-    return run(job, &s, &(struct collective_call){ .type = COLL_ALLREDUCE, .n_elems = n }, data);
+    return run(job, &s, &(struct collective_call){ .type = COLL_ALLREDUCE, .n_elems = n, .input = input }, data);
 }
 
-int gm_allreduce(struct gm_job *job, float *data, size_t n, enum gm_op op)
+struct combined { /* a function with an op */
+    const char *name;
+    enum gm_function of[2]; /* by op */
+};
+
+static enum rc combine(struct gm_job *job, const struct combined *c, float *data, const float *input, size_t n,
+                       enum gm_op op)
 {
     enum rc rc;
 
-    TRY(job_check(job, "gm_allreduce"));
+    TRY(job_check(job, c->name));
     if (op != GM_SUM && op != GM_AVERAGE)
-        FAIL(RC_INVAL, "gm_allreduce: op is %d; there are GM_SUM and GM_AVERAGE", (int)op);
-    TRY(job_sum(job, op == GM_SUM ? CALL_ALLREDUCE_SUM : CALL_ALLREDUCE_AVERAGE, data, n));
+        FAIL(RC_INVAL, "%s: op is %d; there are GM_SUM and GM_AVERAGE", c->name, (int)op);
+    TRY(job_sum(job, c->of[op], data, input, n));
     for (size_t i = 0; op == GM_AVERAGE && i < n; i++)
         data[i] /= (float)job->world->n_ranks;
 out:
     return rc;
+}
+
+int gm_allreduce(struct gm_job *job, float *data, size_t n, enum gm_op op)
+{
+    const struct combined c = { "gm_allreduce", { CALL_ALLREDUCE_SUM, CALL_ALLREDUCE_AVERAGE } };
+
+    return combine(job, &c, data, NULL, n, op);
+}
+
+int gm_allreduce_into(struct gm_job *job, const float *in, size_t n, float *out, enum gm_op op)
+{
+    const struct combined c = { "gm_allreduce_into", { CALL_ALLREDUCE_INTO_SUM, CALL_ALLREDUCE_INTO_AVERAGE } };
+
+    return combine(job, &c, out, in, n, op);
 }
 
 int gm_broadcast(struct gm_job *job, float *data, size_t n, int root)

@@ -37,8 +37,8 @@ enum rc job_ended(struct gm_job *job, enum rc rc);
 enum rc job_check(struct gm_job *job, const char *function) MUST_CHECK;
 /* Convert in to *out. RC_INVAL: in is NULL or out of range; the message begins with "FUNCTION: ". */
 enum rc job_rule(struct optimizer_rule *out, const struct gm_rule *in, const char *function) MUST_CHECK;
-/* Sum over all ranks, in place. array: has the alignment that the compute needs (compute.C5). function: the caller. */
-enum rc job_sum(struct gm_job *job, enum gm_function function, float *data, size_t n) MUST_CHECK;
+/* data[n] := the sum over all ranks, of what is there or, unless input is NULL, of input[n]. function: the caller. */
+enum rc job_sum(struct gm_job *job, enum gm_function function, float *data, const float *input, size_t n) MUST_CHECK;
 /* Compare signatures, in a call without other messages, or before them. RC_MISMATCH: ranks call different functions. */
 enum rc job_agree(struct gm_job *job, const struct signature *s) MUST_CHECK;
 

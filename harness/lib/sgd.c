@@ -72,8 +72,7 @@ int gm_sgd_step(struct gm_sgd *sgd, float *param, const float *grad, float lr)
         FAIL(RC_INVAL, "gm_sgd_step: sgd is NULL; gm_sgd_open() makes one");
     TRY(job_check(sgd->job, "gm_sgd_step"));
     const size_t n_bytes = sgd->optimizer.n_params * sizeof *param;
-    memcpy(sgd->grad, grad, n_bytes);
-    TRY(job_sum(sgd->job, CALL_SGD_STEP, sgd->grad, sgd->optimizer.n_params));
+    TRY(job_sum(sgd->job, CALL_SGD_STEP, sgd->grad, grad, sgd->optimizer.n_params));
     memcpy(sgd->param, param, n_bytes);
     sgd->optimizer.lr = lr;
     sgd->optimizer.grad_scale = 1.0f / (float)sgd->job->world->n_ranks;

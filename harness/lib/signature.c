@@ -48,6 +48,8 @@ static void say(char text[TEXT_BYTES], const unsigned char in[SIGNATURE_BYTES])
         const char *name, *op;
     } of[] = { [CALL_ALLREDUCE_SUM] = { "gm_allreduce", " (GM_SUM)" },
                [CALL_ALLREDUCE_AVERAGE] = { "gm_allreduce", " (GM_AVERAGE)" },
+               [CALL_ALLREDUCE_INTO_SUM] = { "gm_allreduce_into", " (GM_SUM)" },
+               [CALL_ALLREDUCE_INTO_AVERAGE] = { "gm_allreduce_into", " (GM_AVERAGE)" },
                [CALL_BROADCAST] = { "gm_broadcast", "" },
                [CALL_ALLGATHER] = { "gm_allgather", "" },
                [CALL_BARRIER] = { "gm_barrier", "" },
