@@ -97,8 +97,9 @@ out:
 
 static enum rc diff_criteria(struct diff *d)
 {
-    static const struct column column[] = { { "stage", ALIGN_LEFT }, { "criterion", ALIGN_LEFT }, { "A", ALIGN_LEFT },
-                                            { "A", ALIGN_RIGHT },    { "B", ALIGN_LEFT },         { "B", ALIGN_RIGHT },
+    static const struct column column[] = { { "stage", ALIGN_LEFT }, { "criterion", ALIGN_LEFT },
+                                            { "A", ALIGN_LEFT },     { "figure", ALIGN_RIGHT },
+                                            { "B", ALIGN_LEFT },     { "figure", ALIGN_RIGHT },
                                             { "B is", ALIGN_LEFT } };
     struct table *t = NULL;
     enum rc rc;
@@ -491,17 +492,37 @@ out:
     return rc;
 }
 
+static enum rc diff_all(struct diff *d)
+{
+    enum rc rc;
+
+    TRY(diff_criteria(d));
+    TRY(diff_findings(d));
+    TRY(diff_rates(d));
+out:
+    return rc;
+}
+
+/* What d prints goes to nobody. */
+static enum rc count(struct diff *d)
+{
+    enum rc rc;
+
+    d->to = fopen("/dev/null", "we");
+    if (!d->to)
+        return rc_raise(RC_IO, "/dev/null: %s", strerror(errno));
+    rc = diff_all(d);
+    fclose(d->to);
+    return rc;
+}
+
 enum rc acceptance_diff_write(const struct acceptance *a, const struct acceptance *b, struct report *to, int *n_worse)
 {
-    struct diff d = { .a = a, .b = b, .to = fopen("/dev/null", "we"), .records = to };
+    struct diff d = { .a = a, .b = b, .records = to };
     struct record *r = NULL;
     enum rc rc;
 
-    if (!d.to)
-        FAIL(RC_IO, "/dev/null: %s", strerror(errno));
-    TRY(diff_criteria(&d));
-    TRY(diff_findings(&d));
-    TRY(diff_rates(&d));
+    TRY(count(&d));
     TRY(record_open(&r, "diff"));
     record_text(r, "a_outcome", accept_outcome_name(a->outcome));
     record_text(r, "b_outcome", accept_outcome_name(b->outcome));
@@ -510,33 +531,22 @@ enum rc acceptance_diff_write(const struct acceptance *a, const struct acceptanc
     *n_worse = d.n_worse;
 out:
     record_close(&r);
-    if (d.to)
-        fclose(d.to);
     return rc;
 }
 
+/* The answer, which comes first, needs the counts of all that follows it. */
 enum rc acceptance_diff(const struct acceptance *a, const struct acceptance *b, bool all_rows, FILE *to, int *n_worse)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    struct diff d = { .a = a, .b = b, .all_rows = all_rows, .to = open_memstream(&text, &n_bytes) };
+    struct diff counted = { .a = a, .b = b, .all_rows = all_rows }, d = counted;
     enum rc rc;
 
-    if (!d.to)
-        FAIL(RC_NOMEM, "no memory for the comparison");
-    TRY(diff_criteria(&d));
-    TRY(diff_findings(&d));
-    TRY(diff_rates(&d));
-    TRY(print_answer(&d, to));
-    if (fflush(d.to) != 0)
-        FAIL(RC_NOMEM, "no memory for the comparison");
-    fputs(text, to);
+    TRY(count(&counted));
+    TRY(print_answer(&counted, to));
+    d.to = to;
+    TRY(diff_all(&d));
     if (ferror(to))
         FAIL(RC_IO, "the comparison cannot be written: %s", strerror(errno));
     *n_worse = d.n_worse;
 out:
-    if (d.to)
-        fclose(d.to);
-    free(text);
     return rc;
 }

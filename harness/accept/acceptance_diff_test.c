@@ -58,7 +58,7 @@ static void what_became_worse_is_counted(void **state)
 {
     static const char *const parts[] = {
         "\nCriteria with another outcome:\n"
-        "stage     criterion         A              A  B              B  B is\n"
+        "stage     criterion         A         figure  B         figure  B is\n"
         "--------  ----------------  ----  ----------  ----  ----------  -----\n"
         "compute   flops_per_s       pass  50 Gflop/s  fail  35 Gflop/s  worse\n"
         "pairwise  pair_bytes_per_s  pass    101 MB/s  fail   60.6 MB/s  worse\n"

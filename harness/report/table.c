@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP_COLUMNS = 2 }; /* between two columns */
+enum { GAP_COLUMNS = 2 /* between two columns */, TITLE_BYTES = 128 };
 
 struct row {
     char **cell; /* [n_columns], NULL: empty; NULL: a rule */
@@ -28,6 +28,9 @@ struct table {
     size_t n_rows, n_rows_reserved;
     size_t next_column; /* of the last row; 0: the next cell begins a row */
 };
+
+/* Of the whole process, as standard output is. */
+static struct table_diversion *diversion;
 
 /* Code points that take no column (combining marks, joiners, variation selectors) and those that take
  * two (East Asian wide, emoji): the blocks that names and marks in our tables can come from. */
@@ -221,8 +224,78 @@ static void print_rows(const struct table *t, FILE *to, const size_t *width)
     }
 }
 
+/* --- as comma-separated values --- */
+
+/* In quotes, which are doubled within, where a reader would part it. */
+static void print_csv_field(FILE *to, const char *text, char end)
+{
+    const bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
+
+    if (is_quoted)
+        fputc('"', to);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"')
+            fputc('"', to);
+        fputc(*c, to);
+    }
+    if (is_quoted)
+        fputc('"', to);
+    fputc(end, to);
+}
+
+/* Has another column the title of this one? */
+static bool is_repeated(const struct table *t, size_t column)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (i != column && strcmp(t->column[i].title, t->column[column].title) == 0)
+            return true;
+    return false;
+}
+
+/* Titles are names by which programs find a column: one that stands twice has its neighbour's before it. */
+static void print_csv_title(const struct table *t, FILE *to, size_t i)
+{
+    const char end = i + 1 < t->n_columns ? ',' : '\n';
+    char title[2 * TITLE_BYTES];
+
+    if (i > 0 && is_repeated(t, i)) {
+        snprintf(title, sizeof title, "%s: %s", t->column[i - 1].title, t->column[i].title);
+        print_csv_field(to, title, end);
+    } else
+        print_csv_field(to, t->column[i].title, end);
+}
+
+void table_print_csv(const struct table *t, FILE *to)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        print_csv_title(t, to, i);
+    for (size_t r = 0; r < t->n_rows; r++)
+        for (size_t i = 0; i < t->n_columns && t->row[r].cell; i++)
+            print_csv_field(to, table_text(t, r, i), i + 1 < t->n_columns ? ',' : '\n');
+}
+
+void table_divert(struct table_diversion *d)
+{
+    diversion = d;
+}
+
+/* Was the table for another stream? */
+static bool is_diverted(const struct table *t, FILE *to)
+{
+    if (!diversion || to != diversion->from)
+        return false;
+    if (diversion->n_tables++ > 0)
+        fputc('\n', diversion->to);
+    table_print_csv(t, diversion->to);
+    return true;
+}
+
+/* --- for people --- */
+
 void table_print(const struct table *t, FILE *to)
 {
+    if (is_diverted(t, to))
+        return;
     size_t *width = malloc(t->n_columns * sizeof *width);
     size_t n_owed = 0;
 
@@ -239,7 +312,7 @@ void table_print(const struct table *t, FILE *to)
 
 /* --- with titles of several lines --- */
 
-enum { MOST_COLUMNS = 100, TITLE_BYTES = 128 };
+enum { MOST_COLUMNS = 100 };
 
 /* Of the words of text: a copy with a line feed before each that does not fit; how many lines. */
 static size_t fold(char out[TITLE_BYTES], const char *text, size_t width)
@@ -297,6 +370,8 @@ static void print_title_line(const struct table *t, FILE *to, const size_t *widt
 
 void table_print_narrow(const struct table *t, FILE *to)
 {
+    if (is_diverted(t, to))
+        return;
     size_t *width = malloc(t->n_columns * sizeof *width);
     size_t whole = 0, n_lines = 1;
 
@@ -319,34 +394,10 @@ void table_print_narrow(const struct table *t, FILE *to)
     free(width);
 }
 
-/* In quotes, which are doubled within, where a reader would part it. */
-static void print_csv_field(FILE *to, const char *text, char end)
-{
-    const bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
-
-    if (is_quoted)
-        fputc('"', to);
-    for (const char *c = text; *c; c++) {
-        if (*c == '"')
-            fputc('"', to);
-        fputc(*c, to);
-    }
-    if (is_quoted)
-        fputc('"', to);
-    fputc(end, to);
-}
-
-void table_print_csv(const struct table *t, FILE *to)
-{
-    for (size_t i = 0; i < t->n_columns; i++)
-        print_csv_field(to, t->column[i].title, i + 1 < t->n_columns ? ',' : '\n');
-    for (size_t r = 0; r < t->n_rows; r++)
-        for (size_t i = 0; i < t->n_columns && t->row[r].cell; i++)
-            print_csv_field(to, table_text(t, r, i), i + 1 < t->n_columns ? ',' : '\n');
-}
-
 void table_print_named(const struct table *t, FILE *to)
 {
+    if (is_diverted(t, to))
+        return;
     const int n_terminal = terminal_columns(to);
     const int n_columns = n_terminal == 0 || n_terminal > MOST_COLUMNS ? MOST_COLUMNS : n_terminal;
     size_t n_before = 0;

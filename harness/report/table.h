@@ -21,9 +21,17 @@ enum rc table_cell(struct table *t, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST
 /* Add a rule between the rows so far and the next row. */
 enum rc table_rule(struct table *t) MUST_CHECK;
 void table_print(const struct table *t, FILE *to);
-/* The same as comma-separated values (RFC 4180, lines end in a line feed), without rules. */
+/* The same as comma-separated values (RFC 4180, lines end in a line feed), without rules. Of columns with equal titles
+ * each but the first of the table has the title before it, too: "bytes: by formula". */
 void table_print_csv(const struct table *t, FILE *to);
-/* The same; if the table is wider than 100 columns, titles are broken between words. */
+struct table_diversion { /* --format csv */
+    FILE *from, *to;
+    size_t n_tables; /* that went there */
+};
+/* From now on tables that are printed to d->from go to d->to as comma-separated values, with an empty line between two.
+ * Other streams keep their tables. d is borrowed until the next call; NULL: no longer. */
+void table_divert(struct table_diversion *d);
+/* table_print(); if the table is wider than 100 columns, titles are broken between words. */
 void table_print_narrow(const struct table *t, FILE *to);
 /* A table of two columns without titles: names and descriptions. Descriptions are broken between words, so that lines
  * have at most 100 columns, or the width of a narrower terminal. */

@@ -155,6 +155,46 @@ static void other_forms(void **state)
     table_close(&t);
 }
 
+/* Tables for one stream are values in another one; other streams keep theirs. */
+static void diverted(void **state)
+{
+    const struct column column[] = {
+        { "bytes", ALIGN_RIGHT }, { "of it", ALIGN_RIGHT }, { "calls", ALIGN_RIGHT }, { "of it", ALIGN_RIGHT }
+    };
+    char *text[3] = { NULL };
+    size_t n_bytes[3];
+    FILE *stream[3];
+    struct table *t = NULL;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_non_null(stream[i] = open_memstream(&text[i], &n_bytes[i]));
+    struct table_diversion d = { .from = stream[0], .to = stream[1] };
+    assert_int_equal(table_open(&t, column, 4), RC_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(table_cell(t, "%d,", i), RC_OK);
+    table_divert(&d);
+    table_print(t, stream[0]);
+    table_print_narrow(t, stream[0]);
+    table_print_named(t, stream[0]);
+    table_print(t, stream[2]);
+    table_divert(NULL);
+    assert_int_equal(d.n_tables, 3);
+    table_print(t, stream[0]);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(fclose(stream[i]), 0);
+#define VALUES "bytes,bytes: of it,calls,calls: of it\n\"0,\",\"1,\",\"2,\",\"3,\"\n"
+    assert_string_equal(text[1], VALUES "\n" VALUES "\n" VALUES);
+#undef VALUES
+    assert_string_equal(text[2], "bytes  of it  calls  of it\n"
+                                 "-----  -----  -----  -----\n"
+                                 "   0,     1,     2,     3,\n");
+    assert_string_equal(text[0], text[2]);
+    for (int i = 0; i < 3; i++)
+        free(text[i]);
+    table_close(&t);
+}
+
 static void lines_as_markdown(void **state)
 {
     char *text = NULL;
@@ -225,6 +265,7 @@ int main(void)
         cmocka_unit_test(an_unfinished_row_is_filled),
         cmocka_unit_test(many_rows_and_long_cells),
         cmocka_unit_test(other_forms),
+        cmocka_unit_test(diverted),
         cmocka_unit_test(lines_as_markdown),
         cmocka_unit_test(names_and_what_they_are),
         cmocka_unit_test(titles_of_wide_tables_are_broken),

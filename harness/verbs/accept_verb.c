@@ -409,6 +409,7 @@ const struct verb verb_accept = {
     .basics = basics,
     .page = "accept",
     .has_records = true,
+    .format = verb_format_table,
     .opts_bytes = sizeof(struct accept_opts),
     .group = groups,
     .rule = machine_opt_rules,

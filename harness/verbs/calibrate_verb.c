@@ -228,6 +228,7 @@ const struct verb verb_calibrate = {
     .basics = basics,
     .page = "predict",
     .has_records = true,
+    .format = verb_format_table,
     .opts_bytes = sizeof(struct calibrate_opts),
     .group = groups,
     .rule = machine_opt_rules,

@@ -57,6 +57,14 @@ static const struct opt table[] = {
     OPT_END_,
 };
 
+const struct opt comm_format_table[] = {
+    OPT_CHOICE_(
+        struct verb_output, format, "format", "text", "text|osu|csv",
+        "form of the output. osu: as the OSU micro-benchmarks print it, for one algorithm, or for comm ps with 1 "
+        "worker and 1 server. csv: one table, as comma-separated values"),
+    OPT_END_,
+};
+
 const struct verb_group comm_groups[] = { { "measurement", table, 0, NULL },
                                           { "ranks and machine", machine_opt_table, offsetof(struct comm_opts, machine),
                                             NULL },

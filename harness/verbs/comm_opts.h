@@ -25,6 +25,7 @@ struct comm_opts {
 
 extern const struct module_kind *const comm_kinds[];
 extern const struct verb_group comm_groups[];
+extern const struct opt comm_format_table[];
 extern const struct rules comm_rules; /* which of the options do not go together */
 
 /* What a type has no use for is refused, not passed over. type: COMM_N_TYPES: comm ps. RC_INVAL. */

@@ -7,6 +7,7 @@
 #include "harness/base/file.h"
 #include "harness/report/chart.h"
 #include "harness/report/manifest.h"
+#include "harness/verbs/comm_formats.h"
 #include "harness/verbs/comm_opts.h"
 
 enum { DATA_PATH_BYTES = 2 * CHART_PATH_BYTES + 8 };
@@ -18,25 +19,38 @@ struct comm_where comm_where_of(const struct machine *m, size_t cache_bytes)
 }
 
 /* A comment: what the answer does not hold for. */
-static void print_missing(const struct comm_output *out)
+static void print_missing(const struct comm_output *out, FILE *to)
 {
     const int n_done = out->n_sizes_done;
 
     if (!out->end->why[0])
         return;
-    printf("# Only %d of %d sizes %s measured: ", n_done, out->plan->n_sizes, n_done == 1 ? "was" : "were");
+    fprintf(to, "# Only %d of %d sizes %s measured: ", n_done, out->plan->n_sizes, n_done == 1 ? "was" : "were");
     if (out->end->stop_signal)
-        printf("%s\n", out->end->why);
+        fprintf(to, "%s\n", out->end->why);
     else
-        printf("--budget-s %g was too short\n", out->plan->budget_s);
+        fprintf(to, "--budget-s %g was too short\n", out->plan->budget_s);
 }
 
-static enum rc print(const struct comm_output *out)
+static enum rc print(const struct comm_output *out, const struct verb_call *call)
 {
-    out->print_answer(stdout, out->about);
-    print_missing(out);
-    out->print(stdout, out->about);
-    return fflush(stdout) == 0 ? RC_OK : rc_raise(RC_IO, "the table cannot be written");
+    enum rc rc = RC_OK;
+
+    if (verb_prints_csv(call)) {
+        print_missing(out, stderr);
+        TRY(out->print_table(stdout, out->about));
+    } else if (comm_is_osu(call)) {
+        out->print_osu(stdout, out->about); /* its first comment is the title */
+        print_missing(out, stdout);
+    } else {
+        out->print_answer(stdout, out->about);
+        print_missing(out, stdout);
+        out->print(stdout, out->about);
+    }
+    if (fflush(stdout) != 0)
+        FAIL(RC_IO, "the table cannot be written");
+out:
+    return rc;
 }
 
 /* --- records --- */
@@ -165,7 +179,7 @@ enum rc comm_output_report(const struct comm_output *out, struct verb_call *call
     struct record *manifest = NULL;
     enum rc rc;
 
-    TRY(print(out));
+    TRY(print(out, call));
     TRY(manifest_of(&manifest, out, call));
     if (o->records[0])
         TRY(write_records(out, manifest, o->records));

@@ -37,6 +37,8 @@ struct comm_output {   /* of one type; borrowed */
     const char *what, *ceiling_text;                   /* for the chart's title; NULL: the script's default */
     void (*print_answer)(FILE *to, const void *about); /* comments before the table */
     void (*print)(FILE *to, const void *about);
+    void (*print_osu)(FILE *to, const void *about);                 /* comm_formats.h */
+    enum rc (*print_table)(FILE *to, const void *about);            /* likewise: for --format csv */
     void (*record_own)(struct record *manifest, const void *about); /* may be NULL: nothing */
     enum rc (*write)(struct report *to, const void *about, int i);
     struct comm_point (*point)(const void *about, int i);
@@ -45,8 +47,9 @@ struct comm_output {   /* of one type; borrowed */
 struct comm_where comm_where_of(const struct machine *m, size_t cache_bytes);
 /* RC_INVAL, RC_UNSUPPORTED: no chart can be drawn at path; the message begins with "--chart PATH". */
 enum rc comm_check_chart(const char *path) MUST_CHECK;
-/* Write the table to standard output; for --records a manifest and records; for --chart the picture, and its data
- * beside it as .tsv. Then set call's exit code. RC_IO, RC_NOMEM; RC_MISMATCH: n_wrong is not 0. */
+/* Write the results to standard output, in the form that --format names; for --records a manifest and records; for
+ * --chart the picture, and its data beside it as .tsv. Then set call's exit code. RC_IO, RC_NOMEM; RC_MISMATCH: n_wrong
+ * is not 0. */
 enum rc comm_output_report(const struct comm_output *out, struct verb_call *call) MUST_CHECK;
 
 #endif

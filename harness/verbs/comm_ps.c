@@ -5,6 +5,7 @@
 
 #include "harness/bench/byte_sizes.h"
 #include "harness/bench/ps_bench.h"
+#include "harness/verbs/comm_formats.h"
 #include "harness/verbs/comm_opts.h"
 #include "harness/verbs/comm_ps_report.h"
 #include "harness/verbs/same_options.h"
@@ -74,6 +75,7 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
                   "--bytes %s: ", bytes));
     TRY(machine_prepare(&run->machine, &run->machine_opts, no_ranks));
     TRY(find_ranks(run));
+    TRY(comm_check_ps_osu(call, &run->terms));
     run->terms.transport = run->machine.transport;
     run->terms.timeout_ms = machine_is_virtual(&run->machine) ? WAIT_FOREVER : COMM_MESSAGE_LIMIT_MS;
     if (!machine_is_virtual(&run->machine))

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "harness/exchange/encryption.h"
+#include "harness/verbs/comm_formats.h"
 
 static const char *const lane_keys[PS_N_LANES] = { "push", "pull", "push_pull", "bound" };
 
@@ -211,6 +212,8 @@ struct comm_output comm_ps_report_output(const struct comm_ps_about *about)
                                .ceiling_text = bound_text(r->bound),
                                .print_answer = print_answer,
                                .print = print,
+                               .print_osu = comm_print_ps_osu,
+                               .print_table = comm_print_ps_table,
                                .write = write_lane,
                                .point = point };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/exchange/collective.h"
+#include "harness/verbs/comm_formats.h"
 
 enum { SIGNIFICANT_DIGITS = 6 };
 
@@ -493,6 +494,8 @@ struct comm_output comm_report_output(const struct comm_about *about)
                                .rotated_host_bytes = about->terms->rotated_bytes,
                                .print_answer = print_answer,
                                .print = print,
+                               .print_osu = comm_print_osu,
+                               .print_table = comm_print_table,
                                .record_own = record_pages,
                                .write = write_row,
                                .point = point };

@@ -9,6 +9,7 @@
 #include "harness/bench/comm_bench.h"
 #include "harness/exchange/collective.h"
 #include "harness/train/train.h"
+#include "harness/verbs/comm_formats.h"
 #include "harness/verbs/comm_opts.h"
 #include "harness/verbs/comm_report.h"
 #include "harness/verbs/machine.h"
@@ -228,6 +229,7 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
     run->terms.timeout_ms = machine_is_virtual(&run->machine) ? WAIT_FOREVER : COMM_MESSAGE_LIMIT_MS;
     TRY(add_lanes(run));
     TRY(check_modules(call, run));
+    TRY(comm_check_osu(call, &run->terms));
     if (!machine_is_virtual(&run->machine) && run->terms.type != COMM_BARRIER)
         run->terms.rotated_bytes = comm_rotated_bytes(call, &run->cache_bytes);
     TRY(check_memory(run));
@@ -316,7 +318,7 @@ static const struct verb_basics basics[] = {
     { "parameter server", "servers partition-bytes" },
     { "ranks", "workers interface transport compute wait" },
     { "simulation", "world cluster cluster-set" },
-    { "output", "records chart" },
+    { "output", "format records chart" },
     { NULL, NULL },
 };
 
@@ -337,6 +339,7 @@ const struct verb verb_comm = {
     .basics = basics,
     .page = "collectives",
     .has_records = true,
+    .format = comm_format_table,
     .opts_bytes = sizeof(struct comm_opts),
     .group = comm_groups,
     .not_with = &comm_rules,

@@ -501,6 +501,7 @@ const struct verb verb_compare = {
     .basics = basics,
     .page = "compare",
     .has_records = true,
+    .format = verb_format_table,
     .opts_bytes = sizeof(struct compare_opts),
     .group = groups,
     .kinds = train_kinds,

@@ -36,7 +36,7 @@ static enum rc diff_acceptances(struct verb_call *call)
         TRY(acceptance_diff_write(&of[0], &of[1], to, &n_worse));
         TRY(report_commit(to));
     } else
-        TRY(acceptance_diff(&of[0], &of[1], opts->all, stdout, &n_worse));
+        TRY(acceptance_diff(&of[0], &of[1], opts->all || verb_prints_csv(call), stdout, &n_worse));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
     call->exit_code = n_worse > 0 ? EXIT_WORSE : 0;
@@ -72,9 +72,9 @@ static enum rc diff_run(struct verb_call *call)
         TRY(campaign_diff_write(&of[0], &of[1], &n, to));
         TRY(report_commit(to));
     } else
-        TRY(campaign_diff(&of[0], &of[1], opts->all, &n, stdout));
+        TRY(campaign_diff(&of[0], &of[1], opts->all || verb_prints_csv(call), &n, stdout));
     for (int i = 0; i < 2; i++)
-        recorded_tell_unsealed(&of[i], call->output.json ? stderr : stdout);
+        recorded_tell_unsealed(&of[i], call->output.json || verb_prints_csv(call) ? stderr : stdout);
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
     call->exit_code = n.n_worse > 0 ? EXIT_WORSE : 0;
@@ -107,6 +107,7 @@ const struct verb verb_diff = {
     .example = examples,
     .page = "compare",
     .has_records = true,
+    .format = verb_format_table,
     .opts_bytes = sizeof(struct diff_opts),
     .group = groups,
     .run = diff_run,

@@ -67,6 +67,8 @@ int help_options(struct help_option out[HELP_MOST_OPTIONS], const struct verb *v
         n = add_table(out, n, v, g->title, NULL, g->table, g->topic);
     if (v->has_records)
         n = add_table(out, n, v, "printing", NULL, verb_output_table, NULL);
+    if (v->format)
+        n = add_table(out, n, v, "printing", NULL, v->format, NULL);
     const int n_groups = v->kinds ? module_opt_groups(group, v->kinds, &unused) : 0;
     for (int g = 0; g < n_groups; g++)
         n = add_table(out, n, v, group[g].title, group[g].module, group[g].table, NULL);

@@ -219,17 +219,18 @@ static enum rc print_found(const struct lab *lab, const char *path, const char *
     fprintf(text.lines, "lab %s: %s\n%s", lab->name, lab->summary, found);
     fprintf(text.lines, "Pictures, questions, and what to try next: %s/report.html\n\n", path);
     TRY(terminal_text_close(&text, stdout));
-    fputs(tables, stdout);
+    fputs(tables ? tables : "", stdout);
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
 out:
     return rc;
 }
 
-static enum rc found_open(struct found *f, struct lab_env *env)
+/* With --format csv tables go out as they are made: a stream in memory keeps its own form of them (report/table.h). */
+static enum rc found_open(struct found *f, struct lab_env *env, bool is_csv)
 {
     env->to = open_memstream(&f->sentences, &f->n_sentences_bytes);
-    env->tables = open_memstream(&f->tables, &f->n_tables_bytes);
+    env->tables = is_csv ? stdout : open_memstream(&f->tables, &f->n_tables_bytes);
     return env->to && env->tables ? RC_OK : rc_raise(RC_NOMEM, "no memory for what the lab finds");
 }
 
@@ -238,7 +239,7 @@ static void found_close(struct lab_env *env)
 {
     if (env->to)
         (void)fclose(env->to);
-    if (env->tables)
+    if (env->tables && env->tables != stdout)
         (void)fclose(env->tables);
     env->to = env->tables = NULL;
 }
@@ -274,7 +275,7 @@ static enum rc run_lab(struct verb_call *call, const char *name, const char *pat
     TRY(check_charts(name));
     stop_catch();
     env.folder = folder.temporary_path;
-    TRY(found_open(&found, &env));
+    TRY(found_open(&found, &env, verb_prints_csv(call)));
     parts_open(&parts, lab->name, stderr);
     rc = lab->run(&env);
     if (rc != RC_OK) {
@@ -589,6 +590,7 @@ const struct verb verb_lab = {
     .example = examples,
     .page = "teach",
     .has_records = true,
+    .format = verb_format_table,
     .opts_bytes = sizeof(struct lab_opts),
     .group = groups,
     .check = check_use,

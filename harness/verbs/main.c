@@ -15,6 +15,7 @@
 #include "harness/base/output.h"
 #include "harness/base/text.h"
 #include "harness/report/manifest.h"
+#include "harness/report/table.h"
 #include "harness/verbs/help.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
@@ -145,19 +146,27 @@ static int help_verb(const struct verb *v, int argc, char **argv)
     return EXIT_SUCCESS;
 }
 
-/* --json, --quiet */
+/* --json, --quiet, --format csv */
 static enum rc run_silenced(const struct verb *v, struct verb_call *call)
 {
     const struct verb_output output = call->output;
+    const bool is_csv = verb_prints_csv(call);
+    struct table_diversion tables = { .from = NULL };
     FILE *texts = NULL, *notes = NULL;
     enum rc rc;
 
-    if (output.json)
+    if (output.json || is_csv)
         TRY(output_silence(&stdout, &texts));
     if (output.quiet)
         TRY(output_silence(&stderr, &notes));
-    rc = verb_run(v, call);
+    tables.from = stdout;
+    tables.to = texts;
+    table_divert(is_csv ? &tables : NULL);
+    TRY(verb_run(v, call));
+    if (is_csv && tables.n_tables == 0 && call->exit_code == EXIT_SUCCESS && world_launcher().rank <= 0)
+        FAIL(RC_INVAL, "--format csv: this command prints no table; use --format text");
 out:
+    table_divert(NULL);
     output_restore(&stderr, notes);
     output_restore(&stdout, texts);
     return rc;

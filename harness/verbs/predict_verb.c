@@ -138,6 +138,7 @@ const struct verb verb_predict = {
     .example = examples,
     .page = "predict",
     .has_records = true,
+    .format = verb_format_table,
     .opts_bytes = sizeof(struct predict_opts),
     .group = groups,
     .check = check_use,

@@ -172,7 +172,7 @@ out:
 
 static enum rc print_totals(FILE *to, const struct layer_timing *m, const struct report_about *about)
 {
-    static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
+    static const struct column column[] = { { "figure", ALIGN_LEFT }, { "value", ALIGN_LEFT } };
     struct table *t = NULL;
     enum rc rc;
 

@@ -477,6 +477,7 @@ const struct verb verb_profile = {
     .basics = basics,
     .page = "predict",
     .has_records = true,
+    .format = verb_format_table,
     .opts_bytes = sizeof(struct profile_opts),
     .group = groups,
     .check = check_use,

@@ -257,6 +257,7 @@ const struct verb verb_reproduce = {
     .basics = basics,
     .page = "predict",
     .has_records = true,
+    .format = verb_format_table,
     .opts_bytes = sizeof(struct reproduce_opts),
     .group = groups,
     .check = check_use,

@@ -335,6 +335,7 @@ const struct verb verb_simulate = {
     .basics = basics,
     .page = "predict",
     .has_records = true,
+    .format = verb_format_table,
     .opts_bytes = sizeof(struct simulate_opts),
     .group = groups,
     .check = check_use,

@@ -22,6 +22,11 @@ const struct opt verb_output_table[] = {
               "print no progress and no notes. Results and errors are printed"),
     OPT_END_,
 };
+const struct opt verb_format_table[] = {
+    OPT_CHOICE_(struct verb_output, format, "format", "text", "text|csv",
+                "form of the output. csv: the tables alone, as comma-separated values, with an empty line between two"),
+    OPT_END_,
+};
 
 /* The groups of v, filling opts. */
 static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb *v, void *opts)
@@ -72,7 +77,7 @@ static const struct opt *find_option(const struct verb *v, const char *name, siz
         for (const struct opt *o = g->table; o->type != OPT_END; o++)
             if (strncmp(o->name, name, n) == 0 && o->name[n] == '\0')
                 return o;
-    return NULL;
+    return v->format && strncmp(v->format->name, name, n) == 0 && v->format->name[n] == '\0' ? v->format : NULL;
 }
 
 /* Is this word an option whose value is the next word? */
@@ -232,9 +237,13 @@ static enum rc explained(enum rc rc, int n, char *const options[])
 /* With the options of the output, which are then no group of the call. */
 static enum rc parse(struct verb_call *call, const struct verb *v, int n_options, char **options)
 {
+    int n = call->n_groups;
+
     if (v->has_records)
-        call->group[call->n_groups] = (struct opt_group){ "output", verb_output_table, &call->output, { 0 }, NULL };
-    const enum rc rc = hinted(opt_parse(call->group, call->n_groups + v->has_records, v->rule, n_options, options), v);
+        call->group[n++] = (struct opt_group){ "output", verb_output_table, &call->output, { 0 }, NULL };
+    if (v->format)
+        call->group[n++] = (struct opt_group){ "output", v->format, &call->output, { 0 }, NULL };
+    const enum rc rc = hinted(opt_parse(call->group, n, v->rule, n_options, options), v);
 
     return explained_word(v->has_records ? explained(rc, n_options, options) : rc, call, n_options, options);
 }
@@ -249,14 +258,23 @@ static bool has(const struct verb_call *call, const char *name)
     return false;
 }
 
-/* RC_INVAL: --json with an option that makes no records. */
-static enum rc check_json(const struct verb_call *call)
+bool verb_prints_csv(const struct verb_call *call)
+{
+    return call->output.format && strcmp(call->output.format, "csv") == 0;
+}
+
+/* RC_INVAL: records or tables alone, with an option that makes none; or both. */
+static enum rc check_output(const struct verb_call *call)
 {
     static const char *const without[] = { "dry-run", "init", "exercise", "check" };
+    const bool is_csv = verb_prints_csv(call);
 
-    for (size_t i = 0; call->output.json && i < sizeof without / sizeof *without; i++)
+    for (size_t i = 0; (call->output.json || is_csv) && i < sizeof without / sizeof *without; i++)
         if (has(call, without[i]))
-            return rc_raise(RC_INVAL, "--json: there are no records with --%s; leave one of them out", without[i]);
+            return rc_raise(RC_INVAL, "--%s: there are no %s with --%s; leave one of them out",
+                            is_csv ? "format csv" : "json", is_csv ? "tables" : "records", without[i]);
+    if (call->output.json && call->output.format && strcmp(call->output.format, call->verb->format->def) != 0)
+        return rc_raise(RC_INVAL, "--json: --format %s is given too; give one of them", call->output.format);
     return RC_OK;
 }
 
@@ -276,7 +294,7 @@ enum rc verb_call_open(struct verb_call *call, const struct verb *v, int argc, c
     TRY(check_command(call, n_options, options));
     TRY(check_operands(v, n_options, options));
     TRY(parse(call, v, n_options, options));
-    TRY(check_json(call));
+    TRY(check_output(call));
     if (v->check)
         TRY(v->check(call));
 out:

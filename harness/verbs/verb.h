@@ -18,11 +18,12 @@ enum verb_stage {
     STAGE_RUN,   /* input accepted, work begun: an error is exit code 1 */
 };
 
-enum { VERB_MAX_GROUPS = 9 + MAX_MODULE_GROUPS, VERB_MAX_OPERANDS = 2 };
+enum { VERB_MAX_GROUPS = 10 + MAX_MODULE_GROUPS, VERB_MAX_OPERANDS = 2 };
 
-struct verb_output { /* how a subcommand prints */
-    bool json;       /* records alone go to standard output: they are written with output.h or report_open("-") */
-    bool quiet;      /* what is printed to stderr is dropped, but not the error that ends the subcommand */
+struct verb_output {    /* how a subcommand prints */
+    bool json;          /* records alone go to standard output: they are written with output.h or report_open("-") */
+    bool quiet;         /* what is printed to stderr is dropped, but not the error that ends the subcommand */
+    const char *format; /* of its tables: a choice of verb.format; NULL: it has none */
 };
 
 struct verb_call { /* one use of a subcommand, its options parsed */
@@ -80,6 +81,8 @@ struct verb {
     const struct verb_basics *basics;   /* title NULL last; NULL: --help shows every option */
     const char *page;                   /* a page in docs/ with more text: "compare" */
     bool has_records;                   /* it takes verb_output_table */
+    const struct opt *format;           /* its --format, for verb_output.format: verb_format_table, or one with more
+                                           choices; NULL: it prints no table, or has a --format of its own */
     size_t opts_bytes;                  /* size of its option struct; 0: it has no options */
     const struct verb_group *group;     /* table NULL last */
     /* The module kinds whose options it takes, NULL-terminated, and the offset of their values (a union module_values);
@@ -97,6 +100,8 @@ struct verb {
 /* Options of every subcommand that prints records. They fill call->output, and are in none of its groups: no record and
  * no plan has them. */
 extern const struct opt verb_output_table[];
+extern const struct opt
+    verb_format_table[]; /* --format text|csv, of a subcommand that prints tables (report/table.h) */
 
 extern const struct verb verb_compare, verb_train, verb_profile, verb_pack, verb_info, verb_report, verb_diff,
     verb_reproduce, verb_simulate, verb_calibrate, verb_predict, verb_lab, verb_accept, verb_comm, verb_keys,
@@ -111,6 +116,8 @@ void verb_call_close(struct verb_call *call); /* accepts a zeroed one */
 enum rc verb_run(const struct verb *v, struct verb_call *call) MUST_CHECK;
 /* Did the user give this option, which belongs to no module? Asserts that it exists. */
 bool verb_given(const struct verb_call *call, const char *option);
+/* Do tables alone go to standard output, as --format csv of verb.format says? */
+bool verb_prints_csv(const struct verb_call *call);
 /* Write the records of a folder of compare or accept, or of a file, to standard output. RC_IO. */
 enum rc verb_copy_records(const char *path) MUST_CHECK;
 /* Is --help, -h or --help-all among words[0..], before "--" and the final NULL? */
