@@ -197,7 +197,9 @@ enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, con
                                 .timeout_ms = is_virtual ? WAIT_FOREVER : message_limit_ms(terms),
                                 .seed = terms->seed,
                                 .wait = terms->wait,
-                                .progress = tell } };
+                                .progress = tell,
+                                .soaked = terms->soaked,
+                                .soaked_arg = terms->arg } };
     enum rc rc;
 
     run.env.progress_arg = &run;

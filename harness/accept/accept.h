@@ -28,6 +28,7 @@ struct accept_terms { /* borrowed; equal on all ranks */
     /* Rank 0, may be NULL. progress: done_ratio of the whole test, weighted by the expected duration of stages. */
     void (*progress)(void *arg, double done_ratio, const char *what);
     void (*keep)(void *arg, const struct acceptance *so_far);
+    void (*soaked)(void *arg, const struct acceptance *so_far, const struct soak_part *part); /* stages.h */
     void *arg;
 };
 

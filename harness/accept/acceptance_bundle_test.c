@@ -10,6 +10,7 @@
 
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/bundle_parts.h"
+#include "harness/accept/metrics.h"
 #include "harness/accept/suite/acceptance_kit.h"
 #include "harness/base/suite/names.h"
 #include "harness/report/record.h"
@@ -276,6 +277,33 @@ static void a_test_without_data_has_a_page(void **state)
     acceptance_close(&a);
 }
 
+/* --- metrics --- */
+
+/* Of a soak whose nodes have odd names: each sample is of the node's slowest rank. */
+static void metrics_escape_names(void **state)
+{
+    struct kit *k = *state;
+    char path[512];
+    struct acceptance a;
+
+    assert_int_equal(acceptance_open(&a, 2, 3), RC_OK);
+    strcpy(a.node[0].name, "a\"b\\c");
+    strcpy(a.node[1].name, "d\ne");
+    a.node_of_rank[0] = a.node_of_rank[1] = 0;
+    a.node_of_rank[2] = 1;
+    a.soak = (struct soak){ 1.5, NAN, 1.25, 900, 10 };
+    const struct soak_part part = { 600, 0.5, (const double[]){ 0.25, 0.5, NAN }, (const double[]){ 3, 2, 1 } };
+    snprintf(path, sizeof path, "%s", kit_path(k, "m.prom"));
+    assert_int_equal(metrics_write(&a, &part, true, path), RC_OK);
+    const char *text = kit_read(k, "m.prom");
+    has(text, "\ngradmark_soak_node_compute_seconds{node=\"a\\\"b\\\\c\"} 0.5\n# TYPE");
+    has(text, "\ngradmark_soak_node_wait_seconds{node=\"a\\\"b\\\\c\"} "
+              "3\ngradmark_soak_node_wait_seconds{node=\"d\\ne\"} 1\n# EOF\n");
+    has(text, "\ngradmark_soak_elapsed_seconds 90\n");
+    assert_null(strstr(text, "drift")); /* accept.D1 */
+    acceptance_close(&a);
+}
+
 /* --- the whole --- */
 
 static void the_same_test_gives_the_same_bytes_P3(void **state)
@@ -419,6 +447,7 @@ int main(void)
         TEST(the_verdict_is_first_on_the_page),
         TEST(the_page_has_every_figure),
         TEST(a_test_without_data_has_a_page),
+        TEST(metrics_escape_names),
         TEST(the_same_test_gives_the_same_bytes_P3),
         TEST(sums_are_of_all_other_files_P1),
         TEST(a_full_disk_leaves_no_sums_P1),

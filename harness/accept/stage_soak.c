@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/accept/metrics.h"
 #include "harness/accept/trainings.h"
 
 enum { LEAST_PARTS = 10 };
@@ -21,6 +22,7 @@ struct parts {      /* of the soak so far; rank 0 */
     double *step_s; /* [n]: the median step of each */
     size_t n;
     uint64_t n_steps;
+    struct step_parts *last; /* [n_ranks]: of the last one; NULL: nobody asks for it */
 };
 
 static int ascending(const void *a, const void *b)
@@ -69,7 +71,17 @@ static enum rc median_step(double *out, const struct steps *s)
     return RC_OK;
 }
 
-static enum rc keep_part(struct parts *p, const struct part_training_run *run)
+/* env->soaked is there: what it tells of the last training. */
+static enum rc keep_last(struct stage_env *env, struct parts *p, const struct part_training_run *run)
+{
+    if (!p->last)
+        p->last = calloc((size_t)env->world->n_ranks, sizeof *p->last);
+    if (!p->last)
+        return rc_raise(RC_NOMEM, "no memory for the parts of a step of %d ranks", env->world->n_ranks);
+    return steps_worker_parts(p->last, &run->summary.steps);
+}
+
+static enum rc keep_part(struct stage_env *env, struct parts *p, const struct part_training_run *run)
 {
     double *more = realloc(p->step_s, (p->n + 1) * sizeof *more);
     enum rc rc;
@@ -80,6 +92,8 @@ static enum rc keep_part(struct parts *p, const struct part_training_run *run)
     TRY(median_step(&p->step_s[p->n], &run->summary.steps));
     p->n++;
     p->n_steps += run->result.n_steps;
+    if (env->soaked)
+        TRY(keep_last(env, p, run));
 out:
     return rc;
 }
@@ -116,7 +130,7 @@ static enum rc soak_part(bool *has_run, struct stage_env *env, struct parts *p, 
     TRY(part_training_run(&run, env, order));
     *has_run = run.has_run;
     if (env->out && run.has_run)
-        TRY(keep_part(p, &run));
+        TRY(keep_part(env, p, &run));
 out:
     part_training_close(&run);
     return rc;
@@ -135,6 +149,29 @@ static double part_seconds(const struct stage_env *env, double wanted_s)
     const double limit_s = env->criteria->stage_limit_s, part_s = fmin(wanted_s / LEAST_PARTS, 60);
 
     return limit_s > 0 ? fmin(part_s, limit_s / 2) : part_s;
+}
+
+/* Rank 0: what is measured so far, to whom it is told. */
+static enum rc tell_part(struct stage_env *env, const struct parts *p, double took_s, double wanted_s)
+{
+    const size_t n_ranks = (size_t)env->world->n_ranks;
+    double *of_rank = env->soaked ? calloc(2 * n_ranks, sizeof *of_rank) : NULL;
+    enum rc rc = RC_OK;
+
+    if (!env->soaked || p->n == 0)
+        goto out;
+    if (!of_rank)
+        FAIL(RC_NOMEM, "no memory for the steps of %zu ranks", n_ranks);
+    for (size_t r = 0; r < n_ranks; r++) {
+        of_rank[r] = p->last[r].compute_s;
+        of_rank[n_ranks + r] = p->last[r].wait_s;
+    }
+    TRY(keep_soak(env->out, p, took_s));
+    env->soaked(env->soaked_arg, env->out,
+                &(struct soak_part){ wanted_s, p->step_s[p->n - 1], of_rank, of_rank + n_ranks });
+out:
+    free(of_rank);
+    return rc;
 }
 
 /* Is some rank to be lost in the soak? The same on all ranks. */
@@ -163,6 +200,8 @@ static enum rc soak_parts(struct parts *parts, double *took_s, struct stage_env 
         order->to_ratio = fmin(*took_s / wanted_s + part_ratio, 1);
         TRY(soak_part(&has_run, env, parts, order));
         TRY(seconds_since(took_s, env, started_ns));
+        if (env->out && has_run)
+            TRY(tell_part(env, parts, *took_s, wanted_s));
         TRY(stage_goes_on(env, has_run && (*took_s < wanted_s || (!order->loses && loses_some(env))), &goes_on));
     }
 out:
@@ -196,6 +235,7 @@ static enum rc soak(struct stage_env *env, struct training_order *order, const s
         note_early_end(env, took_s, wanted_s);
 out:
     free(parts.step_s);
+    free(parts.last);
     return rc;
 }
 

@@ -25,6 +25,8 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
+struct soak_part; /* metrics.h */
+
 struct fleet { /* equal on all ranks; owned */
     int n_nodes, n_ranks;
     int *node_of_rank; /* [n_ranks] */
@@ -59,6 +61,9 @@ struct stage_env { /* of one rank; borrowed */
     /* Rank 0: completed part of the stage (0 to 1), and the work under way. May be NULL. */
     void (*progress)(void *arg, double done_ratio, const char *what);
     void *progress_arg;
+    /* Rank 0, after each training of a soak: what is measured so far. May be NULL. */
+    void (*soaked)(void *arg, const struct acceptance *so_far, const struct soak_part *part);
+    void *soaked_arg;
     uint64_t started_ns; /* start of this stage, on the world's clock: for criteria->stage_limit_s */
     /* Rank 0: why stage_goes_on() ended a stage that had more to do; "": it did not, as before each stage. */
     char ended[ACCEPT_TEXT_BYTES];

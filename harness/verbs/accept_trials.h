@@ -13,7 +13,7 @@ struct self_test_opts {
 extern const struct opt accept_self_test_table[];
 
 struct accept_opts {
-    const char *out, *stages, *inject, *init, *declared, *reference;
+    const char *out, *metrics, *stages, *inject, *init, *declared, *reference;
     struct opt_joined set;
     double margin_ratio, stall_abort_s, noise_ratio;
     bool node_per_rank, force;

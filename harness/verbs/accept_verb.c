@@ -7,7 +7,9 @@
 #include "harness/accept/accept.h"
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/judge.h"
+#include "harness/accept/metrics.h"
 #include "harness/base/file.h"
+#include "harness/base/hold.h"
 #include "harness/report/manifest.h"
 #include "harness/report/progress.h"
 #include "harness/verbs/accept_trials.h"
@@ -24,6 +26,9 @@ static const struct opt table[] = {
     OPT_FILE_(struct accept_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "new or empty folder for the results (default: results/<date>-accept). It gets report, page, host lists "
               "and JUnit"),
+    OPT_FILE_(struct accept_opts, metrics, "metrics", OPT_WRITTEN, "", "FILE.prom",
+              "file for metrics of the running test. The text is OpenMetrics, which node_exporter's textfile collector "
+              "reads. It is replaced after each stage, after each training of a soak, and at the end"),
     OPT_TEXT_(struct accept_opts, stages, "stages", "", "LIST",
               "run only these stages (default: as the criteria say). Stages are preflight, compute, noise, pairwise, "
               "collectives, ps, training, integrity and soak"),
@@ -217,6 +222,14 @@ static void show_progress(void *arg, double done_ratio, const char *what)
     progress_update(&t->progress, (size_t)(done_ratio * PROGRESS_PARTS), what, wait_clock_ns());
 }
 
+static enum rc write_metrics(const struct test *t, const struct acceptance *a, const struct soak_part *part,
+                             bool is_running)
+{
+    const char *path = t->opts->metrics;
+
+    return path[0] ? file_of_option(metrics_write(a, part, is_running, path), "metrics") : RC_OK;
+}
+
 /* What is measured so far, against a launcher that ends this process. Failing to keep it ends nothing. */
 static void keep_so_far(void *arg, const struct acceptance *so_far)
 {
@@ -228,9 +241,21 @@ static void keep_so_far(void *arg, const struct acceptance *so_far)
         TRY(begin_report(t));
     t->has_begun = true;
     TRY(acceptance_keep(so_far, t->start.folder));
+    TRY(write_metrics(t, so_far, NULL, true));
 out:
     if (rc != RC_OK)
         progress_say(&t->progress, "gradmark: warning: %s", rc_message());
+}
+
+/* --metrics, in a soak: failing to write them ends nothing. */
+static void tell_soak(void *arg, const struct acceptance *so_far, const struct soak_part *part)
+{
+    struct test *t = arg;
+
+    open_progress(t);
+    if (write_metrics(t, so_far, part, true) != RC_OK)
+        progress_say(&t->progress, "gradmark: warning: %s", rc_message());
+    hold_at("soak", 0, so_far->soak.n_parts);
 }
 
 static enum rc body(struct world *w, void *arg)
@@ -267,6 +292,7 @@ static enum rc report(struct test *t, struct verb_call *call)
     TRY(manifest_of(&manifest, t));
     TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->start.folder));
     printf("page: %s/report.html\n", t->start.folder);
+    TRY(write_metrics(t, &t->result, NULL, false));
     TRY(acceptance_print_figures(&t->result, stdout));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
@@ -353,11 +379,15 @@ static enum rc accept_run(struct verb_call *call)
              o->reference[0] ? "reference" : "declared");
     if (o->self_test.trials > 0 && o->inject[0])
         FAIL(RC_INVAL, "--inject: the self-test draws its faults; leave it out");
+    if (o->self_test.trials > 0 && o->metrics[0])
+        FAIL(RC_INVAL, "--metrics: are of one test, and the self-test makes several; leave it out");
     TRY(inject_parse(&inject, o->inject));
     TRY(check_faults(&inject, &criteria));
     inject.noise_ratio = o->noise_ratio;
     inject.seed = o->seed;
     TRY(machine_prepare(&machine, &o->machine, sim_ranks));
+    if (machine.is_root)
+        TRY(file_of_option(file_check_writable(o->metrics), "metrics"));
     t.terms = (struct accept_terms){ .criteria = &criteria,
                                      .inject = &inject,
                                      .transport = machine.transport,
@@ -369,6 +399,7 @@ static enum rc accept_run(struct verb_call *call)
                                      .seed = o->seed,
                                      .progress = show_progress,
                                      .keep = keep_so_far,
+                                     .soaked = o->metrics[0] ? tell_soak : NULL,
                                      .arg = &t };
     call->stage = STAGE_RUN;
     stop_catch_first();
@@ -386,7 +417,7 @@ static const struct verb_example examples[] = {
 };
 
 static const struct verb_basics basics[] = {
-    { "test", "out stages criteria-set" },
+    { "test", "out stages criteria-set metrics" },
     { "criteria", "init declared reference force" },
     { "ranks", "workers threads interface compute node-per-rank" },
     { "simulation", "world cluster cluster-set" },
