@@ -96,6 +96,12 @@ static enum rc read_host(struct launch_hosts *h, const char *where, const char *
                         "%s: %.80s: is an IPv6 address, and gradmark uses IPv4; give a host name or an IPv4 address, "
                         "such as node1:2",
                         where, text);
+    if (strchr(text, '['))
+        return rc_raise(
+            RC_INVAL,
+            "%s: %.80s: is a list of Slurm's; scontrol show hostnames > FILE writes its hosts, for --hostfile "
+            "FILE",
+            where, text);
     if (n_name == 0 || n_name >= HOST_BYTES || strcspn(text, " \t@/'\"[]=") != strlen(text) || text[0] == '-')
         return rc_raise(RC_INVAL, "%s: %.80s: is no HOST or HOST:SLOTS, such as node1:2", where, text);
     if (colon && n_slots > 0)
