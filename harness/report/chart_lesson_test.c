@@ -80,12 +80,30 @@ static void axis_is_in_the_picture(void **state)
         fail_msg("the name of the axis is at %.1f", y);
 }
 
+/* A bar goes from the least to the greatest of several runs, and to the top of the picture if one never came. */
+static void ranges_are_bars(void **state)
+{
+    static const struct chart_var var[] = { { "xtitle", "workers" }, { "ytitle", "time" }, { "ranges", "yes" } };
+    const char *svg = svg_drawn_with(*state, "against",
+                                     "line\tkind\tx\ty\tlow\thigh\n"
+                                     "a\tmeasured\t1\t10\t8\t19\na\tmeasured\t2\t12\t9\tnever\n",
+                                     var, 3);
+    const struct axis y = axis_of(svg, true, "0", "10", false);
+    const double one = tick(svg, false, "1"), two = tick(svg, false, "2");
+
+    has_mark(plots(svg), BLUE, one, place(&y, 10), 2);
+    has_corner(plots(svg), BLUE, one, place(&y, 8), 2, 2);
+    has_corner(plots(svg), BLUE, one, place(&y, 19), 2, 2);
+    has_corner(plots(svg), BLUE, two, place(&y, 9), 2, 2);
+    has_corner(plots(svg), BLUE, two, place(&y, 19 * 1.08), 2, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SVG_TEST(names_at_ends_cover_no_line), SVG_TEST(names_of_one_end_are_apart),
         SVG_TEST(ticks_are_where_points_are),  SVG_TEST(decades_are_named_alike),
-        SVG_TEST(axis_is_in_the_picture),
+        SVG_TEST(axis_is_in_the_picture),      SVG_TEST(ranges_are_bars),
     };
 
     return SVG_RUN_TESTS("charts of lessons", tests);
