@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* folder_test.c - what atomic folders leave behind. */
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -158,6 +159,31 @@ static void temporary_folders_are_private(void **state)
     assert_int_equal(unsetenv("TMPDIR"), 0);
 }
 
+/* A link to an empty folder stays: the folder that it names is filled. Nothing is made for one that names none. */
+static void links_stay_and_their_folders_are_filled(void **state)
+{
+    char folder[] = "gm_base_test.XXXXXX", path[64], target[64], text[PATH_MAX];
+    struct atomic_folder f = { .path = NULL };
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/link", folder);
+    snprintf(target, sizeof target, "%s/target", folder);
+    assert_int_equal(symlink("target", path), 0);
+    assert_int_equal(atomic_folder_open(&f, path), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "/link: is a link to nothing"));
+    assert_int_equal(mkdir(target, 0777), 0);
+    assert_int_equal(atomic_folder_open(&f, path), RC_OK);
+    snprintf(text, sizeof text, "%s/text", f.temporary_path);
+    write_text(text, "kept");
+    assert_int_equal(atomic_folder_commit(&f), RC_OK);
+    snprintf(text, sizeof text, "%s/text", target);
+    assert_int_equal(unlink(text), 0);
+    assert_int_equal(unlink(path), 0); /* fails for a folder */
+    assert_int_equal(rmdir(target), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* Made with those above it, or found empty; what is in it stays. */
 static void an_empty_folder_is_made_or_found(void **state)
 {
@@ -182,11 +208,11 @@ static void an_empty_folder_is_made_or_found(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(folders_that_come_to_nothing_leave_none),
-                                        cmocka_unit_test(folders_that_stay_are_continued),
-                                        cmocka_unit_test(folders_without_a_plan_are_replaced),
-                                        cmocka_unit_test(temporary_folders_are_private),
-                                        cmocka_unit_test(an_empty_folder_is_made_or_found) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folders_that_come_to_nothing_leave_none), cmocka_unit_test(folders_that_stay_are_continued),
+        cmocka_unit_test(folders_without_a_plan_are_replaced),     cmocka_unit_test(temporary_folders_are_private),
+        cmocka_unit_test(links_stay_and_their_folders_are_filled), cmocka_unit_test(an_empty_folder_is_made_or_found)
+    };
 
     return cmocka_run_group_tests_name("folder", tests, NULL, NULL);
 }
