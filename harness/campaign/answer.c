@@ -308,14 +308,14 @@ static void tell_price(const struct claims *all, const struct claim *k, bool is_
     tell_interval(all, 100 * (1 - k->x.ratio_high), 100 * (1 - k->x.ratio_low), "%.0f", is_first, to);
 }
 
-/* One line: of the modes that are withheld for the reason of the first one. */
-static void tell_withheld_prices(const struct claims *all, const struct point *like, FILE *to)
+/* One line: of all modes that are withheld for this reason. */
+static void tell_withheld_prices(const struct claims *all, const struct point *like, enum withheld why, FILE *to)
 {
     const struct claim *first = NULL;
 
     for (size_t i = 0; i < all->n_claims; i++) {
         const struct claim *k = &all->claim[i];
-        if (!is_of(k, CLAIM_PRICE, like) || !k->withheld || (first && k->withheld != first->withheld))
+        if (!is_of(k, CLAIM_PRICE, like) || k->withheld != why)
             continue;
         fprintf(to, "%s%s", first ? " or " : "  Cannot tell what gradient exchange costs ", mode_title(k->a->mode));
         first = first ? first : k;
@@ -337,7 +337,8 @@ static void tell_prices(const struct claims *all, const struct point *like, FILE
         }
     if (!is_first)
         fprintf(to, ".\n");
-    tell_withheld_prices(all, like, to);
+    for (enum withheld why = WITHHELD_DISTURBED; why <= WITHHELD_CONTROL; why++)
+        tell_withheld_prices(all, like, why, to);
 }
 
 /* --- a setting --- */
