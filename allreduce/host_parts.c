@@ -12,7 +12,8 @@
 #include "harness/world/share.h"
 #include "harness/world/world.h"
 
-enum { LINE_ELEMS = SHARE_ALIGN_BYTES / sizeof(float) };
+/* SHORT_ELEMS: the most of all ranks together. Of two ranks with 4 KiB each a short sum takes as long as any other. */
+enum { LINE_ELEMS = SHARE_ALIGN_BYTES / sizeof(float), SHORT_ELEMS = 2048, N_SHORT_SLOTS = 2 };
 
 static size_t counts_bytes(int n_ranks)
 {
@@ -27,16 +28,29 @@ static _Atomic uint32_t *counts(const struct host_parts *h, int r)
     return h->share->peer[r];
 }
 
+/* Whole lines. */
+static size_t short_slot_elems(int n_ranks)
+{
+    return (SHORT_ELEMS / (size_t)n_ranks + LINE_ELEMS - 1) / LINE_ELEMS * LINE_ELEMS;
+}
+
 static float *slot(const struct host_parts *h, int r)
 {
-    return (float *)(void *)((char *)h->share->peer[r] + counts_bytes(h->group->n_ranks));
+    return (float *)(void *)((char *)h->share->peer[r] + counts_bytes(h->group->n_ranks)) +
+           N_SHORT_SLOTS * short_slot_elems(h->group->n_ranks);
+}
+
+static float *short_slot(const struct host_parts *h, int r, uint32_t turn)
+{
+    return (float *)(void *)((char *)h->share->peer[r] + counts_bytes(h->group->n_ranks)) +
+           turn % N_SHORT_SLOTS * short_slot_elems(h->group->n_ranks);
 }
 
 enum rc host_parts_open(struct host_parts *out, const struct collective_env *env, size_t n_slot_elems)
 {
     const bool has_slots = env->compute->ops->touches_memory;
     struct world *w = env->transport->world;
-    size_t n_bytes;
+    size_t n_bytes, n_slots;
     enum rc rc;
 
     *out = (struct host_parts){ .limit_ns = UINT64_MAX,
@@ -44,7 +58,8 @@ enum rc host_parts_open(struct host_parts *out, const struct collective_env *env
     if (env->timeout_ms > 0)
         out->limit_ns = (uint64_t)env->timeout_ms * 1000000u;
     TRY(world_host_group(w, &out->group, &out->host, &out->n_hosts));
-    n_bytes = counts_bytes(out->group->n_ranks) + (has_slots ? out->n_slot_elems * sizeof(float) : 0);
+    n_slots = N_SHORT_SLOTS * short_slot_elems(out->group->n_ranks) + out->n_slot_elems;
+    n_bytes = counts_bytes(out->group->n_ranks) + (has_slots ? n_slots * sizeof(float) : 0);
     TRY(world_share_open(out->group, n_bytes, &out->share));
     if (out->n_hosts > 1)
         out->share->together = w;
@@ -182,6 +197,30 @@ enum rc host_parts_meet(struct host_parts *h)
             share_ring(h->share, r);
     }
     return share_wait_counts(h->share, counts(h, rank), n_ranks, h->n_meetings, h->limit_ns);
+}
+
+bool host_parts_is_short(size_t n_elems, int n_ranks)
+{
+    return n_elems > 0 && n_elems <= SHORT_ELEMS / (size_t)n_ranks;
+}
+
+enum rc host_parts_sum_short(struct host_parts *h, const struct collective_env *env, float *data, const float *brought,
+                             size_t n_elems)
+{
+    const struct sum_arrays op = { h->operand, h->result, h->group->n_ranks, 1, n_elems };
+    const uint32_t turn = h->n_short++;
+    enum rc rc;
+
+    if (brought)
+        memcpy(short_slot(h, h->group->rank, turn), brought, n_elems * sizeof *brought);
+    TRY(host_parts_meet(h));
+    for (int r = 0; r < op.n_operands; r++)
+        h->operand[r] = brought ? short_slot(h, r, turn) : NULL;
+    h->result[0] = data;
+    compute_sum_arrays(env->compute, &op);
+    TRY(compute_sync(env->compute));
+out:
+    return rc;
 }
 
 enum rc host_parts_sum(struct host_parts *h, const struct collective_env *env, const struct host_piece *piece,

@@ -10,6 +10,10 @@
  *     own data          both are the slot of rank r, which it copies to and from    pieces of at most n_slot_elems
  *
  * Only host_parts_meet() orders the ranks' accesses to parts.
+ *
+ * A short sum takes one meeting: each rank copies what it brings into a short slot, and then adds those of all ranks by
+ * itself. Each rank has two short slots, and uses them in turn. Who writes into one again has met the others since it
+ * was read: they came to the meeting of the short sum between.
  */
 #ifndef ALLREDUCE_HOST_PARTS_H
 #define ALLREDUCE_HOST_PARTS_H
@@ -32,7 +36,7 @@ struct host_parts {
     struct share *share; /* of each rank: counts[n_ranks], a slot */
     const float **operand;
     float **result, **part, **brought; /* [group->n_ranks] */
-    uint32_t n_meetings;
+    uint32_t n_meetings, n_short;      /* so far */
     uint64_t limit_ns;
     size_t n_slot_elems;
 };
@@ -63,6 +67,13 @@ void host_parts_get(const struct host_parts *h, const struct host_piece *piece, 
 /* Waits until every rank of the host has made the same number of calls; then what each wrote before can be read.
  * Errors: share_wait(). */
 enum rc host_parts_meet(struct host_parts *h) MUST_CHECK;
+
+/* May a sum be short? Then it has more additions and copies, which take less time than a meeting. Pure. */
+bool host_parts_is_short(size_t n_elems, int n_ranks);
+/* data[i] = sum of brought[i] over the ranks of the host, in their order, of a short sum; NULL: no data. Errors: those
+ * of meetings. */
+enum rc host_parts_sum_short(struct host_parts *h, const struct collective_env *env, float *data, const float *brought,
+                             size_t n_elems) MUST_CHECK;
 
 /* The target of a sum. */
 enum host_sum { HOST_SUM_TO_ALL, HOST_SUM_TO_FIRST, HOST_SUM_TO_OWN };

@@ -17,7 +17,10 @@
  * Data that is in no share goes through slots, piece by piece, and is copied there and back; those copies are not in
  * the costs, which are those of data in shares.
  *
- * No message is sent. Two meetings a call (a piece), each a store to and a read from every other rank.
+ * In a short allreduce each rank adds all elements of all ranks by itself, after one meeting (host_parts.h): p times as
+ * many additions in all.
+ *
+ * No message is sent. Other calls have two meetings (a piece), each a store to and a read from every other rank.
  */
 #include <stdlib.h>
 
@@ -120,6 +123,11 @@ static enum rc work(struct shm *shm, const struct collective_call *call, const s
     return RC_OK;
 }
 
+static bool is_short(const struct collective_call *call, int n_ranks)
+{
+    return call->type == COLL_ALLREDUCE && host_parts_is_short(call->n_elems, n_ranks);
+}
+
 static enum rc shm_run(struct collective *c, const struct collective_call *call, float *data)
 {
     struct shm *shm = (struct shm *)c;
@@ -127,6 +135,8 @@ static enum rc shm_run(struct collective *c, const struct collective_call *call,
 
     if (shm->host.group->n_ranks == 1)
         return RC_OK;
+    if (is_short(call, shm->host.group->n_ranks))
+        return host_parts_sum_short(&shm->host, &c->env, data, call->input ? call->input : data, call->n_elems);
     for (size_t done = 0; done < call->n_elems;) {
         const struct host_piece piece = host_parts_piece(&shm->host, &c->env, call, data, done);
         bring(shm, call, &piece, data);
@@ -157,6 +167,8 @@ static struct collective_cost shm_predict(const void *opts, const struct collect
     (void)opts;
     if (p == 1)
         return (struct collective_cost){ 0 };
+    if (is_short(call, p))
+        return sum_cost(n_elems, p, 1);
     switch (call->type) {
     case COLL_ALLREDUCE:
         return sum_cost(host_parts_slice((struct range){ 0, n_elems }, p, rank).n_elems, p, p);
@@ -172,7 +184,7 @@ static struct collective_cost shm_predict(const void *opts, const struct collect
     return (struct collective_cost){ 0 };
 }
 
-/* All ranks work at once: the one that has most. They meet before and behind. */
+/* All ranks work at once: the one that has most. They meet before and, unless the call is short, behind. */
 static struct collective_cost shm_critical_path(const void *opts, const struct collective_call *call,
                                                 const struct collective_group *group)
 {
@@ -183,7 +195,7 @@ static struct collective_cost shm_critical_path(const void *opts, const struct c
         if (cost.memory_bytes > most.memory_bytes)
             most = cost;
     }
-    most.meetings = group->n_ranks > 1 && call->n_elems > 0 ? 2 : 0;
+    most.meetings = group->n_ranks == 1 || call->n_elems == 0 ? 0 : is_short(call, group->n_ranks) ? 1 : 2;
     return most;
 }
 
