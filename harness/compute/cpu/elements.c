@@ -5,7 +5,7 @@
 #include "harness/compute/cpu/cpu.h"
 
 /* SUM_ELEMS: 8 KiB. STREAM_BYTES: what is longer would not be in the cache when it is read again. */
-enum { SUM_ELEMS = 2048, STREAM_BYTES = 1 << 20 };
+enum { SUM_ELEMS = 2048, STREAM_BYTES = 1 << 18 };
 
 struct elements { /* one call; those it does not use are zero */
     const struct cpu_kernels *kernels;
@@ -91,32 +91,39 @@ static size_t into_line(const float *x)
     return (uintptr_t)x / sizeof *x % STREAM_ELEMS;
 }
 
+static bool is_operand(const struct sum_arrays *op, const float *result)
+{
+    int j = 0;
+
+    while (j < op->n_operands && op->operand[j] != result)
+        j++;
+    return j < op->n_operands;
+}
+
 /* Is it long, and does no result take the place of an operand? Then results are written past the caches: they are not
  * read from memory first, which are two thirds of the bytes. */
 static bool is_streamed(const struct cpu_kernels *kernels, const struct sum_arrays *op)
 {
     if (!kernels->stream_sums || op->n_operands == 1 || op->n * sizeof(float) * (size_t)op->n_results < STREAM_BYTES)
         return false;
-    for (int k = 0; k < op->n_results; k++) {
-        if (into_line(op->result[k]) != into_line(op->result[0]))
+    for (int k = 0; k < op->n_results; k++)
+        if (is_operand(op, op->result[k]) || into_line(op->result[k]) != into_line(op->result[0]))
             return false;
-        for (int j = 0; j < op->n_operands; j++)
-            if (op->result[k] == op->operand[j])
-                return false;
-    }
     return true;
 }
 
-/* Of some elements that fit into the cache beside their operands: sums leave it once. */
+/* Of some elements that fit into the cache beside their operands: sums leave it once. They arise in the first result if
+ * that is no operand. */
 static void sum_block(const struct cpu_kernels *kernels, const struct sum_arrays *op, size_t from, size_t n)
 {
-    float sum[SUM_ELEMS];
+    float own[SUM_ELEMS], *sum = is_operand(op, op->result[0]) ? own : op->result[0] + from;
 
     kernels->sum_two(sum, op->operand[0] + from, op->operand[1] + from, n);
     for (int j = 2; j < op->n_operands; j++)
         kernels->add(sum, op->operand[j] + from, n);
     for (int k = 0; k < op->n_results; k++)
-        memcpy(op->result[k] + from, sum, n * sizeof *sum);
+        if (op->result[k] + from != sum)
+            memcpy(op->result[k] + from, sum, n * sizeof *sum);
 }
 
 /* Whole lines of the results, and what is before and behind them. */
