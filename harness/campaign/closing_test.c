@@ -31,7 +31,7 @@ static char *closing_with(struct sweep *s, enum rc launched, bool charts, enum r
 
     assert_non_null(to);
     assert_int_equal(record_open(&options, "options"), RC_OK);
-    record_u64(options, "a_count", 42);
+    record_u64(options, "a-count", 42);
     *rc = sweep_finish(s, launched, &options, charts, to);
     record_close(&options);
     assert_int_equal(fclose(to), 0);
@@ -59,7 +59,7 @@ static void check_manifest(struct kit *k, int n_points, int n_launches, const ch
     assert_string_equal(json_string_value(json_object_get(r, "kind")), "campaign");
     assert_int_equal(whole(r, "points_count"), n_points);
     assert_int_equal(whole(r, "launches_per_point_count"), n_launches);
-    assert_int_equal(whole(json_object_get(r, "options"), "a_count"), 42);
+    assert_int_equal(whole(json_object_get(r, "options"), "a-count"), 42);
     if (launcher)
         assert_string_equal(json_string_value(json_object_get(r, "launcher")), launcher);
     else

@@ -15,11 +15,16 @@
 
 #include "harness/base/file.h"
 #include "harness/base/output.h"
+#include "harness/report/record_keys.h"
 #include "harness/report/xml.h"
+
+enum { BUG_BYTES = 160 };
 
 struct record {
     json_t *object;
-    bool failed; /* an allocation failed: the record lacks a key and must not be written */
+    const struct record_kind *kind; /* NULL: a child without one */
+    bool failed;                    /* an allocation failed: the record lacks a key and must not be written */
+    char bug[BUG_BYTES];            /* what breaks report.O3; "": nothing */
 };
 
 enum report_target { TARGET_NONE, TARGET_FILE, TARGET_STDOUT, TARGET_STREAM };
@@ -33,6 +38,7 @@ struct report {
     FILE *stream; /* TARGET_STREAM; the caller's, with the key that every record gets: */
     const char *key;
     int64_t value;
+    char bug[BUG_BYTES]; /* of the first record that has one */
 };
 
 /* A JSON string of any bytes: those that are not UTF-8 (a host name, a path) become U+FFFD. */
@@ -60,8 +66,48 @@ static json_t *text_value(const char *text)
     return value;
 }
 
+/* As a bit of enum record_type; 0: null, or an empty array. */
+static unsigned type_of(const json_t *value)
+{
+    static const unsigned of_array[] = {
+        [JSON_STRING] = RECORD_TEXTS, [JSON_INTEGER] = RECORD_WHOLES, [JSON_REAL] = RECORD_REALS
+    };
+
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return RECORD_OBJECT;
+    case JSON_ARRAY:
+        for (size_t i = 0; i < json_array_size(value); i++)
+            if (!json_is_null(json_array_get(value, i)))
+                return of_array[json_typeof(json_array_get(value, i))];
+        return 0;
+    case JSON_STRING:
+        return RECORD_TEXT;
+    case JSON_INTEGER:
+        return RECORD_WHOLE;
+    case JSON_REAL:
+        return json_real_value(value) >= 0x1p63 ? RECORD_WHOLE | RECORD_REAL : RECORD_REAL; /* u64_value() */
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return RECORD_BOOL;
+    case JSON_NULL:
+        break;
+    }
+    return 0;
+}
+
+/* report.O3 */
+static void check(struct record *r, const char *key, const json_t *value)
+{
+    if (r->kind && !r->bug[0] && !record_kind_allows(r->kind, key, type_of(value)))
+        snprintf(r->bug, sizeof r->bug, "record_keys.c does not list the key %.64s of kind %.32s with such a value",
+                 key, r->kind->name);
+}
+
 static void set(struct record *r, const char *key, json_t *value)
 {
+    if (value)
+        check(r, key, value);
     if (!value || json_object_set_new(r->object, key, value) != 0)
         r->failed = true;
 }
@@ -76,8 +122,12 @@ enum rc record_open(struct record **out, const char *kind)
         record_close(&r);
         return rc_raise(RC_NOMEM, "no memory for a record");
     }
-    if (kind)
+    if (kind) {
+        r->kind = record_kind_find(kind);
+        if (!r->kind)
+            snprintf(r->bug, sizeof r->bug, "record_keys.c does not list the kind %.64s", kind);
         record_text(r, "kind", kind);
+    }
     *out = r;
     return RC_OK;
 }
@@ -167,6 +217,8 @@ void record_child(struct record *r, const char *key, struct record **child)
 {
     if ((*child)->failed)
         r->failed = true;
+    if (!r->bug[0])
+        memcpy(r->bug, (*child)->bug, sizeof r->bug);
     set(r, key, json_incref((*child)->object));
     record_close(child);
 }
@@ -184,6 +236,12 @@ static enum rc dump(const struct record *r, FILE *to, size_t flags)
     if (json_dump_callback(r->object, append, to, flags | JSON_REAL_PRECISION(17)) != 0 || fputc('\n', to) == EOF)
         return rc_raise(RC_IO, "a record could not be written: %s", strerror(errno));
     return RC_OK;
+}
+
+/* report.O3 of what was written whole. */
+static enum rc judge(const char *bug)
+{
+    return bug[0] ? rc_raise(RC_BUG, "%s", bug) : RC_OK;
 }
 
 static void record_option(struct record *r, const char *key, const struct opt *o, const void *from)
@@ -285,7 +343,11 @@ enum rc report_write(struct report *rep, const struct record *r)
     rc = dump(r, to, JSON_COMPACT);
     if (rep->key)
         (void)json_object_del(r->object, rep->key);
-    return rc;
+    if (rc != RC_OK || rep->target == TARGET_STREAM)
+        return rc != RC_OK ? rc : judge(r->bug);
+    if (!rep->bug[0])
+        memcpy(rep->bug, r->bug, sizeof rep->bug);
+    return RC_OK;
 }
 
 enum rc report_write_lines(struct report *rep, const char *text, size_t n_bytes)
@@ -313,11 +375,15 @@ static enum rc commit_to_stdout(struct report *rep)
 
 enum rc report_commit(struct report *rep)
 {
+    enum rc rc = RC_OK;
+
     if (rep->target == TARGET_FILE) /* report.O2 */
-        return atomic_file_commit(&rep->file);
+        TRY(atomic_file_commit(&rep->file));
     if (rep->target == TARGET_STDOUT && rep->memory)
-        return commit_to_stdout(rep);
-    return RC_OK;
+        TRY(commit_to_stdout(rep));
+    TRY(judge(rep->bug));
+out:
+    return rc;
 }
 
 void report_close(struct report **rep)
@@ -340,6 +406,7 @@ enum rc record_write_file(const struct record *r, const char *path)
     TRY(atomic_file_open(&file, path));
     TRY(dump(r, file.stream, JSON_INDENT(2)));
     TRY(atomic_file_commit(&file));
+    TRY(judge(r->bug));
 out:
     atomic_file_discard(&file);
     return rc;
@@ -347,7 +414,12 @@ out:
 
 enum rc record_print(const struct record *r, FILE *to)
 {
-    return dump(r, to, JSON_COMPACT);
+    enum rc rc;
+
+    TRY(dump(r, to, JSON_COMPACT));
+    TRY(judge(r->bug));
+out:
+    return rc;
 }
 
 enum rc record_quote(char **out, const char *text)

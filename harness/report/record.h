@@ -6,6 +6,9 @@
  *   O1  Keys end in their unit (_ns _s _bytes _per_s _ratio _count); NaN and infinities become null;
  *       text is escaped in full; reals are printed with 17 significant digits.
  *   O2  No file is at `path` until report_commit() (temporary name beside it, fsync, rename).
+ *   O3  A record has only the keys that record_keys.c lists for its kind, with values of their types. A record that has
+ *       another one is written all the same, as the results of a run would be lost. Then report_commit(),
+ *       record_print() or record_write_file() returns RC_BUG. A child record without a kind may have any key.
  */
 #ifndef HARNESS_REPORT_RECORD_H
 #define HARNESS_REPORT_RECORD_H

@@ -57,7 +57,7 @@ static void keys_stay_in_order_O1(void **state)
     struct record *r = NULL, *child = NULL;
     const uint64_t bins[] = { 3, 0, 9007199254740993u };
 
-    assert_int_equal(record_open(&r, "summary"), RC_OK);
+    assert_int_equal(record_open(&r, NULL), RC_OK);
     assert_int_equal(record_open(&child, NULL), RC_OK);
     record_u64(r, "steps_count", 12);
     record_i64(r, "offset_ns", -5);
@@ -72,7 +72,7 @@ static void keys_stay_in_order_O1(void **state)
     record_text(child, "mpi", "4.1");
     record_child(r, "libraries", &child);
     assert_null(child);
-    assert_string_equal(line_of(*state, r), "{\"kind\":\"summary\",\"steps_count\":12,\"offset_ns\":-5,\"wall_s\":0.5,"
+    assert_string_equal(line_of(*state, r), "{\"steps_count\":12,\"offset_ns\":-5,\"wall_s\":0.5,"
                                             "\"oversubscribed\":true,\"mode\":\"ps\",\"virtual_s\":null,"
                                             "\"staleness_count\":[3,0,9007199254740993],\"nothing_count\":[],"
                                             "\"arguments\":[\"--lr=1\",\"a \\\"b\\\"\"],\"no_arguments\":[],"
@@ -122,7 +122,7 @@ static void reals_come_back_to_the_bit_O1(void **state)
     for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
         struct record *r = NULL;
 
-        assert_int_equal(record_open(&r, "x"), RC_OK);
+        assert_int_equal(record_open(&r, NULL), RC_OK);
         record_f64(r, "x_s", x[i]);
         json_t *value = parsed(line_of(*state, r));
         double back = json_real_value(json_object_get(value, "x_s"));
@@ -136,12 +136,12 @@ static void what_is_no_number_becomes_null_O1(void **state)
 {
     struct record *r = NULL;
 
-    assert_int_equal(record_open(&r, "x"), RC_OK);
+    assert_int_equal(record_open(&r, NULL), RC_OK);
     record_f64(r, "a_s", NAN);
     record_f64(r, "b_s", INFINITY);
     record_f64(r, "c_s", -INFINITY);
     record_text(r, "d", NULL);
-    assert_string_equal(line_of(*state, r), "{\"kind\":\"x\",\"a_s\":null,\"b_s\":null,\"c_s\":null,\"d\":null}\n");
+    assert_string_equal(line_of(*state, r), "{\"a_s\":null,\"b_s\":null,\"c_s\":null,\"d\":null}\n");
     record_close(&r);
 }
 
@@ -149,7 +149,7 @@ static void great_integers_stay_readable_O1(void **state)
 {
     struct record *r = NULL;
 
-    assert_int_equal(record_open(&r, "x"), RC_OK);
+    assert_int_equal(record_open(&r, NULL), RC_OK);
     record_u64(r, "a_ns", INT64_MAX);
     record_u64(r, "b_ns", UINT64_MAX);
     record_i64(r, "c_ns", INT64_MIN);
@@ -180,7 +180,7 @@ static void text_is_escaped_in_full_O1(void **state)
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
         struct record *r = NULL;
 
-        assert_int_equal(record_open(&r, "x"), RC_OK);
+        assert_int_equal(record_open(&r, NULL), RC_OK);
         record_text(r, "t", text[i].in);
         const char *line = line_of(*state, r);
         assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1); /* one line */

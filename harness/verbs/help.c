@@ -311,10 +311,9 @@ static void print_usage(FILE *to, const struct verb *const *verbs)
 static const struct help_format {
     const char *word;
     void (*print)(FILE *to, const struct verb *const *verbs);
-} formats[] = { { "bash", help_print_bash },
-                { "zsh", help_print_zsh },
-                { "fish", help_print_fish },
-                { "markdown", help_print_markdown } };
+} formats[] = { { "bash", help_print_bash },       { "zsh", help_print_zsh },
+                { "fish", help_print_fish },       { "markdown", help_print_markdown },
+                { "records", help_print_records }, { "json-schema", help_print_json_schema } };
 
 const char *help_format_word(int i)
 {
@@ -347,8 +346,10 @@ static int print_format(const struct verb *const *verbs, char *const *words)
             formats[i].print(stdout, verbs);
             return EXIT_SUCCESS;
         }
-    fprintf(stderr, "gradmark help: --format %s%s%s: must be man, man VERB, bash, zsh, fish or markdown\n", format,
-            name ? " " : "", name ? name : "");
+    fprintf(
+        stderr,
+        "gradmark help: --format %s%s%s: must be man, man VERB, bash, zsh, fish, markdown, records or json-schema\n",
+        format, name ? " " : "", name ? name : "");
     return 2;
 }
 

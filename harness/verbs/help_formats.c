@@ -9,6 +9,7 @@
 #include "harness/base/terminal.h"
 #include "harness/cluster/cluster.h"
 #include "harness/report/manifest.h"
+#include "harness/report/record_keys.h"
 #include "harness/verbs/help.h"
 #include "models/workload.h"
 
@@ -456,4 +457,18 @@ void help_print_markdown(FILE *to, const struct verb *const *verbs)
         if (n == 0)
             fputs("\nIt has no options.\n", to);
     }
+}
+
+/* --- records --- */
+
+void help_print_records(FILE *to, const struct verb *const *verbs)
+{
+    (void)verbs;
+    record_print_page(to);
+}
+
+void help_print_json_schema(FILE *to, const struct verb *const *verbs)
+{
+    (void)verbs;
+    record_print_schema(to);
 }

@@ -15,5 +15,8 @@ void help_print_zsh(FILE *to, const struct verb *const *verbs);
 void help_print_fish(FILE *to, const struct verb *const *verbs);
 /* docs/options.md */
 void help_print_markdown(FILE *to, const struct verb *const *verbs);
+/* docs/records.md, and the JSON Schema of all records. */
+void help_print_records(FILE *to, const struct verb *const *verbs);
+void help_print_json_schema(FILE *to, const struct verb *const *verbs);
 
 #endif
