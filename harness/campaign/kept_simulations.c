@@ -168,6 +168,8 @@ enum rc kept_simulations_take(struct kept_simulations *k, struct simulation *s, 
 
     if (!key)
         FAIL(RC_NOMEM, "no memory for the options of a simulation");
+    rewind(k->file.stream);
+    k->seal = (struct seal){ .last = "" };
     while ((n_bytes = getline(&line, &n_room, k->file.stream)) > 0 && line[n_bytes - 1] == '\n') {
         json_t *r = seal_check(&k->seal, line, (size_t)n_bytes) == SEAL_FITS
                         ? json_loadb(line, (size_t)n_bytes, 0, NULL)

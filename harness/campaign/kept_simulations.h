@@ -32,7 +32,8 @@ struct kept_simulations { /* owned; zeroed: nothing is kept */
 enum rc kept_simulations_open(struct kept_simulations *out, const char *folder) MUST_CHECK;
 /* Open the existing file. RC_INVAL: there is no file, or another process writes it. */
 enum rc kept_simulations_reopen(struct kept_simulations *out, const char *folder) MUST_CHECK;
-/* Set the results of those of s[n] that it contains, and cut off an incomplete last line. RC_IO, RC_NOMEM. */
+/* Set the results of those of s[n] that it contains, and cut off an incomplete last line. Reads the whole file, each
+ * time: a command may have several sets. RC_IO, RC_NOMEM. */
 enum rc kept_simulations_take(struct kept_simulations *k, struct simulation *s, size_t n) MUST_CHECK;
 /* Add a simulation that ended successfully. RC_IO, RC_NOMEM: it was not added. */
 enum rc kept_simulations_add(struct kept_simulations *k, const struct simulation *s) MUST_CHECK;

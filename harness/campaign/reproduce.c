@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/campaign/reproduce_fit.h"
 #include "harness/world/stop.h"
 
 enum { MAX_CHART_GPUS = 4096 };
@@ -52,6 +53,8 @@ static enum rc find_cluster(size_t *out, struct reproduction *r, const struct pu
     more += r->n_clusters;
     rc = used_cluster_open(more, row->cluster[0] ? NULL : "cluster", &wish, r->terms->cluster_set);
     r->n_clusters += rc == RC_OK;
+    if (rc == RC_OK && r->terms->fit)
+        reproduce_fit_mark(r->terms->fit, more);
     return row->cluster[0] ? at_row(r, row, "cluster", rc) : rc;
 }
 
@@ -98,20 +101,28 @@ enum rc reproduction_find_simulation(size_t *out, struct reproduction *r, const 
 
 /* --- points --- */
 
+struct point_of_row point_alone(const struct point_of_row *p)
+{
+    struct point_of_row alone = *p;
+
+    alone.mode = p->mode == ROW_NONE ? ROW_NONE : ROW_COLLECTIVE;
+    alone.reducer = row_mode_has_servers(p->mode) ? "" : p->reducer;
+    alone.gradients = "";
+    alone.n_gpus = 1;
+    alone.n_servers = 0;
+    return alone;
+}
+
 static enum rc add_point(struct reproduction *r, struct point_of_row p)
 {
-    struct point_of_row *more = grown(r->point, r->n_points, sizeof *more), alone = p;
+    struct point_of_row *more = grown(r->point, r->n_points, sizeof *more);
+    const struct point_of_row alone = point_alone(&p);
     enum rc rc;
 
     if (!more)
         return rc_raise(RC_NOMEM, "no memory for a point");
     r->point = more;
     p.predicted_ratio = p.one_gpu_images_per_s = NAN;
-    alone.mode = p.mode == ROW_NONE ? ROW_NONE : ROW_COLLECTIVE; /* of one GPU: updates, and sends nothing */
-    alone.reducer = row_mode_has_servers(p.mode) ? "" : p.reducer;
-    alone.gradients = "";
-    alone.n_gpus = 1;
-    alone.n_servers = 0;
     p.moved = NULL;
     p.n_moved = 0;
     p.n_draws = 0;
@@ -391,6 +402,11 @@ void reproduction_close(struct reproduction *r)
     *r = (struct reproduction){ .terms = NULL };
 }
 
+bool point_is_compared(const struct point_of_row *p)
+{
+    return p->row && p->row->is_counted && p->n_gpus > 1 && p->mode != ROW_NONE; /* else nothing was predicted */
+}
+
 struct reproduce_error reproduction_error(const struct reproduction *r, bool has_servers)
 {
     struct reproduce_error e = { .n_rows = 0, .mean_points = NAN, .worst_points = NAN, .mean_factor = NAN };
@@ -398,8 +414,7 @@ struct reproduce_error reproduction_error(const struct reproduction *r, bool has
 
     for (size_t i = 0; i < r->n_points; i++) {
         const struct point_of_row *p = &r->point[i];
-        const bool exchanges = p->n_gpus > 1 && p->mode != ROW_NONE; /* else nothing was predicted */
-        if (!p->row || !p->row->is_counted || !exchanges || isnan(p->predicted_ratio) ||
+        if (!point_is_compared(p) || p->is_fitted || isnan(p->predicted_ratio) ||
             row_mode_has_servers(p->mode) != has_servers)
             continue;
         const double points = 100 * fabs(p->predicted_ratio - p->row->efficiency_ratio);

@@ -4,14 +4,16 @@
  *
  *   reproduce.c           rows to points, points to simulations, simulations to predictions
  *   reproduce_bands.c     what constants and chance may make of a prediction
+ *   reproduce_fit.h       constants that are fitted to some of the rows
  *   reproduce_report.c    table and records
  *   reproduce_charts.c    predictions from one GPU on, with published points
  *   reproduce_page.c      all of it as a page, with the assumptions
  *
  * Invariants
- *   J1  Nothing is fitted to a row or a model. (Values of a cluster, equal for all its rows, may have been chosen with
- *       rows in view; its description then says so.) Only model, gpus, mode, servers, transport, cluster, batch and
- *       one-GPU rate of a row are used in a simulation. Its efficiency is only compared with the result.
+ *   J1  Nothing is fitted to a row or a model but by --fit (reproduce_fit.h). (Values of a cluster, equal for all its
+ *       rows, may have been chosen with rows in view; its description then says so.) Only model, gpus, mode, servers,
+ *       transport, cluster, batch and one-GPU rate of a row are used in a simulation. Its efficiency is only compared
+ *       with the result.
  *   J2  Predicted efficiency is the simulated step time of one GPU alone, which updates and exchanges nothing, over the
  *       step time of all GPUs.
  *   J3  The same input gives the same bytes, in every file of the folder: no file contains a time, a date or the number
@@ -44,6 +46,8 @@
 #include "harness/campaign/simulated_run.h"
 
 struct progress;
+struct report;
+struct reproduce_fit;
 
 /* Outstanding messages between servers and workers, GPUs x servers: the most that was tested. */
 enum { REPRODUCE_MOST_MESSAGES = 65536, REPRODUCE_DRAWS = PREDICTION_BAND_LEAST - 1 };
@@ -63,6 +67,7 @@ struct reproduce_terms {                 /* borrowed; equal for all rows */
     bool is_own_table;     /* of the user, not horovod-512 */
     bool ignores_columns;  /* with unknown names */
     bool has_bands;
+    const struct reproduce_fit *fit; /* of these predictions; NULL: nothing was fitted */
 };
 
 struct moved_value { /* a constant, and the two simulations with it at an end of its range: lower, higher */
@@ -82,6 +87,7 @@ struct point_of_row { /* row NULL: only for a chart */
     const char *reducer, *gradients;     /* of the row; borrowed, as the next two */
     const char *placement, *consistency; /* of servers */
     int n_gpus, n_servers, batch;
+    bool is_fitted;            /* a constant was fitted to its row, which is in no error then */
     size_t alone, together;    /* simulations: of one GPU, and of all */
     struct moved_value *moved; /* [n_moved], owned: of the band */
     size_t n_moved;
@@ -111,6 +117,10 @@ enum rc reproduction_open(struct reproduction *out, const char *name, const char
                           const struct reproduce_terms *terms) MUST_CHECK;
 /* RC_PEER: a signal came; what is finished is in the points (J7). */
 enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env) MUST_CHECK;
+/* Does its row count, and does it exchange anything? */
+bool point_is_compared(const struct point_of_row *p);
+/* The same on one GPU: updates, and sends nothing. */
+struct point_of_row point_alone(const struct point_of_row *p);
 /* Was the point simulated, be it that this failed? */
 bool point_is_finished(const struct reproduction *r, const struct point_of_row *p);
 /* Images/s of all GPUs, and the time of a step and of its exchange that no computing hides (J8). NaN as
@@ -127,7 +137,7 @@ struct reproduce_count {
 };
 struct reproduce_count reproduction_count(const struct reproduction *r);
 
-struct reproduce_error { /* over the counted rows of one kind of mode */
+struct reproduce_error { /* over the compared rows of one kind of mode that no constant was fitted to */
     size_t n_rows;
     double mean_points, worst_points; /* of the absolute error, in points (percent of 1); NaN: no rows */
     double mean_factor;               /* between predicted and published throughput, at least 1; geometric mean */
@@ -148,6 +158,8 @@ double reproduction_efficiency(const struct reproduction *r, size_t alone, size_
 /* Add the simulations of p's band; alone: p on one GPU. In reproduce_bands.c, with the next ones. RC_NOMEM. */
 enum rc reproduction_plan_band(struct point_of_row *p, const struct point_of_row *alone,
                                struct reproduction *r) MUST_CHECK;
+/* Does the key change a step of one GPU, which sends nothing? */
+bool reproduction_concerns_one_gpu(int key);
 /* Set p.band, and what each constant moves. */
 void reproduction_find_band(const struct reproduction *r, struct point_of_row *p);
 /* Have rows bands? Have points that only charts show? */

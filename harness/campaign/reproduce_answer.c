@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness/base/terminal.h"
-#include "harness/campaign/reproduce.h"
+#include "harness/campaign/reproduce_fit.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/report/table.h"
 #include "harness/world/stop.h"
@@ -20,10 +20,11 @@ void reproduction_print_error(const struct reproduction *r, bool has_servers, FI
     if (e.n_rows == 0)
         return;
     fprintf(to,
-            "%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s; worst %.1f points "
+            "%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s%s; worst %.1f points "
             "(%s, %d GPUs, %s, line %d)\n",
             has_servers ? "parameter server" : "ring", e.mean_points, e.mean_factor, e.n_rows, e.n_rows == 1 ? "" : "s",
-            e.worst_points, e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst), e.worst->row->line);
+            r->terms->fit ? " not seen by the fit" : "", e.worst_points, e.worst->row->model, e.worst->n_gpus,
+            point_transport(r, e.worst), e.worst->row->line);
 }
 
 static void tell_rows(const struct reproduction *r, FILE *to)
@@ -88,7 +89,9 @@ void reproduction_fit_text(char *out, size_t n_bytes, const struct reproduction 
                                        cluster_keys[k].name, value);
             n++;
         }
-    if (n == 0)
+    if (n == 0 && r->terms->fit)
+        snprintf(out, n_bytes, "No other value of the clusters was fitted to this table.");
+    else if (n == 0)
         snprintf(out, n_bytes, "No value of the clusters was fitted to this table.");
     else
         snprintf(out, n_bytes, "%zu value%s of the clusters %s chosen to fit %s: %s. %s", n, n == 1 ? "" : "s",
@@ -97,11 +100,17 @@ void reproduction_fit_text(char *out, size_t n_bytes, const struct reproduction 
                                         : "So the errors are no test of another cluster.");
 }
 
+static void print_sentence(void *to, const char *line)
+{
+    fprintf(to, "%s.\n", line);
+}
+
 static void tell_how_sure(const struct reproduction *r, FILE *to)
 {
     char text[REPRODUCE_FIT_BYTES];
 
     reproduction_fit_text(text, sizeof text, r);
+    reproduce_fit_lines(r, print_sentence, to);
     fprintf(to, "%s\n", text);
 }
 
@@ -121,7 +130,7 @@ static enum rc print_row(struct table *t, const struct reproduction *r, const st
         TRY(table_cell(t, "-"));
     else
         TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio)));
-    TRY(table_cell(t, "%s", p->row->is_counted ? "yes" : "no"));
+    TRY(table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "yes" : "no"));
     TRY(table_cell(t, "%d", p->row->line));
 out:
     return rc;

@@ -15,8 +15,7 @@ enum { FIRST_SEED = 2, MOST_MOVED = CLUSTER_MAX_KEYS + CALIBRATION_MOST_VALUES }
 
 /* --- planning --- */
 
-/* Does it change a step of one GPU, which sends nothing? */
-static bool concerns_one_gpu(int key)
+bool reproduction_concerns_one_gpu(int key)
 {
     const char *name = cluster_keys[key].name;
 
@@ -30,7 +29,7 @@ static enum rc find_end(struct moved_value *m, int end, struct reproduction *r, 
 
     TRY(reproduction_find_simulation(&m->end[end].together, r, p, setting, 0));
     m->end[end].alone = p->alone;
-    if (concerns_one_gpu(m->key))
+    if (reproduction_concerns_one_gpu(m->key))
         TRY(reproduction_find_simulation(&m->end[end].alone, r, alone, setting, 0));
 out:
     return rc;

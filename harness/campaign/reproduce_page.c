@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/campaign/prediction_chart.h"
-#include "harness/campaign/reproduce.h"
+#include "harness/campaign/reproduce_fit.h"
 #include "harness/report/html.h"
 #include "harness/report/table.h"
 
@@ -17,10 +17,11 @@ static void write_error(FILE *to, const struct reproduction *r, bool has_servers
     if (e.n_rows > 0)
         html_element(
             to, "p", NULL,
-            "%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s; worst %.1f points "
+            "%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s%s; worst %.1f points "
             "(%s, %d GPUs, %s).",
             has_servers ? "Parameter server" : "Ring", e.mean_points, e.mean_factor, e.n_rows, e.n_rows == 1 ? "" : "s",
-            e.worst_points, e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst));
+            r->terms->fit ? " not seen by the fit" : "", e.worst_points, e.worst->row->model, e.worst->n_gpus,
+            point_transport(r, e.worst));
 }
 
 static bool is_of_chart(const struct reproduction *r, const struct point_of_row *p, const char *name)
@@ -77,6 +78,7 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
         r->terms->is_own_table ? "" : " Published ones are step-synchronous.");
     write_error(to, r, false);
     write_error(to, r, true);
+    reproduce_fit_lines(r, write_line, to);
     html_table(to, t, r->terms->is_own_table ? "predicted against given" : "predicted against published");
     reproduction_band_lines(r, write_line, to);
     for (size_t i = 0; i < r->n_points; i++)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/campaign/reproduce.h"
+#include "harness/campaign/reproduce_fit.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
 #include "harness/world/stop.h"
@@ -52,7 +52,7 @@ static enum rc print_row(struct table *t, const struct reproduction *r, const st
 
     TRY(reproduction_point_cells(t, r, p));
     TRY(print_prediction(t, r, p));
-    TRY(table_cell(t, "%s", p->row->is_counted ? "" : "no"));
+    TRY(table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "" : "no"));
     TRY(table_cell(t, "%s", p->row->table));
 out:
     return rc;
@@ -137,6 +137,7 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
     table_print(t, to);
     reproduction_print_error(r, false, to);
     reproduction_print_error(r, true, to);
+    reproduce_fit_lines(r, print_line, to);
     reproduction_print_cannot_tell(r, to);
     print_hot_spots(r, to);
     reproduction_print_exchange(r, to);
@@ -201,6 +202,8 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
     record_f64(record, "imbalance_ratio", s->imbalance_ratio);
     if (row) {
         record_bool(record, "counted", row->is_counted);
+        if (r->terms->fit)
+            record_bool(record, "fitted", p->is_fitted);
         record_text(record, "table", row->table);
         record_i64(record, "line_index", row->line);
     }
@@ -294,6 +297,8 @@ enum rc reproduction_write(const struct reproduction *r, const char *path)
             TRY((isnan(r->point[i].predicted_ratio) ? write_failed : write_row)(to, r, &r->point[i]));
     TRY(write_errors(to, r, false));
     TRY(write_errors(to, r, true));
+    if (r->terms->fit)
+        TRY(reproduce_fit_write(to, r));
     for (size_t i = 0; i < r->n_clusters; i++)
         TRY(write_cluster(to, r, &r->cluster[i]));
     if (r->stop_signal != 0)

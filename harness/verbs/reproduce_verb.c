@@ -8,7 +8,7 @@
 #include "harness/base/folder.h"
 #include "harness/base/opt.h"
 #include "harness/base/share.h"
-#include "harness/campaign/reproduce.h"
+#include "harness/campaign/reproduce_fit.h"
 #include "harness/verbs/simulating.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
@@ -18,7 +18,8 @@
 #endif
 
 struct reproduce_opts {
-    const char *out, *records, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap, *continued;
+    const char *out, *records, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap, *continued, *fit,
+        *fit_rows;
     struct opt_joined cluster_set;
     uint64_t bucket_bytes, jobs;
     bool bands, charts, continue_anyway, dry_run, ignore_columns;
@@ -35,6 +36,10 @@ static const struct opt table[] = {
               "description"),
     OPT_JOINED_(struct reproduce_opts, cluster_set, "cluster-set", "KEY=VALUE",
                 "change a value of all clusters. It shows what the result depends on"),
+    OPT_TEXT_(struct reproduce_opts, fit, "fit", "", "KEY,KEY",
+              "fit one or two assumed values of the clusters, within their ranges, to the rows of --fit-rows"),
+    OPT_TEXT_(struct reproduce_opts, fit_rows, "fit-rows", "", "gpus<=N",
+              "rows for --fit, as gpus<=16 or model=vgg16. The errors of the others are a test of the fit"),
     OPT_CHOICE_(struct reproduce_opts, ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
                 "transport of rows with servers that name none. With cluster, what its description says. horovod-512 "
                 "uses grpc, as TensorFlow 1.3 did"),
@@ -77,6 +82,10 @@ static enum rc check_use(const struct verb_call *call)
                         o->cluster, preset_name);
     if (verb_given(call, "charts") && o->charts && !o->out[0])
         return rc_raise(RC_INVAL, "--charts: needs --out FOLDER, where they go");
+    if (verb_given(call, "fit") != verb_given(call, "fit-rows"))
+        return rc_raise(RC_INVAL, "--%s: needs --%s", verb_given(call, "fit") ? "fit" : "fit-rows",
+                        verb_given(call, "fit") ? "fit-rows, as gpus<=16: the other rows test the fit"
+                                                : "fit with one or two keys of a cluster");
     if (call->operand[0] && verb_given(call, "continue"))
         return rc_raise(RC_INVAL, "%.100s: --continue takes it from the folder; leave it out", call->operand[0]);
     const enum rc rc = continued_check(call, o->continued, o->continue_anyway);
@@ -171,34 +180,99 @@ static void use_published_servers(const struct verb_call *call, struct reproduce
         o->placement = "whole";
 }
 
-static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
+struct input { /* of one use of this subcommand; borrowed */
+    const char *name, *path;
+    struct reproduce_terms terms;
+    struct fit_wish fit;
+};
+
+static void choose_input(struct input *out, char published[PATH_MAX], const struct verb_call *call)
 {
     struct reproduce_opts *o = call->opts;
     const bool is_preset = strcmp(call->operand[0], preset_name) == 0;
+
     if (is_preset)
         use_published_servers(call, o);
-    const struct reproduce_terms terms = { .profiles = o->profile,
-                                           .cluster = o->cluster,
-                                           .cluster_set = o->cluster_set.text,
-                                           .ps_transport = o->ps_transport,
-                                           .placement = o->placement,
-                                           .consistency = o->consistency,
-                                           .overlap = o->overlap,
-                                           .bucket_bytes = o->bucket_bytes,
-                                           .has_charts = o->charts && o->out[0],
-                                           .is_own_table = !is_preset,
-                                           .ignores_columns = o->ignore_columns,
-                                           .has_bands = o->bands };
+    share_path(published, PATH_MAX, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
+    *out = (struct input){ .name = call->operand[0],
+                           .path = is_preset ? published : call->operand[0],
+                           .terms = { .profiles = o->profile,
+                                      .cluster = o->cluster,
+                                      .cluster_set = o->cluster_set.text,
+                                      .ps_transport = o->ps_transport,
+                                      .placement = o->placement,
+                                      .consistency = o->consistency,
+                                      .overlap = o->overlap,
+                                      .bucket_bytes = o->bucket_bytes,
+                                      .has_charts = o->charts && o->out[0],
+                                      .is_own_table = !is_preset,
+                                      .ignores_columns = o->ignore_columns,
+                                      .has_bands = o->bands },
+                           .fit = { .keys = o->fit, .rows = o->fit_rows } };
+}
+
+/* Run the rows of the fit, and find its values; with --dry-run print what would run. A fit that is refused is a matter
+ * of its options, and nothing of it is to be continued. */
+static enum rc fit(struct reproduce_fit *out, struct verb_call *call, struct simulating *s, const struct input *in)
+{
+    const struct reproduce_opts *o = call->opts;
+    enum rc rc;
+
+    TRY(reproduce_fit_open(out, &in->fit, in->name, in->path, s->folder.temporary_path, &in->terms));
+    if (o->dry_run) {
+        reproduce_fit_pretend(out);
+        return simulating_print_plan(call, &out->before.simulations, o->jobs, stdout);
+    }
+    TRY(simulating_run_kept(s, call, &out->before.simulations,
+                            (struct simulating_run){ .run = run, .what = &out->before, .n_jobs = o->jobs }));
+    rc = reproduce_fit_find(out);
+    if (rc == RC_INVAL) {
+        call->stage = STAGE_INPUT;
+        s->folder.stays = false;
+    }
+out:
+    return rc;
+}
+
+/* Open the predictions; with --fit, with the values of a fit. */
+static enum rc open_predictions(struct reproduction *r, struct reproduce_fit *f, struct opt_joined *settings,
+                                struct verb_call *call, struct simulating *s, struct input *in)
+{
+    char fitted[FIT_SETTING_BYTES];
+    enum rc rc;
+
+    if (in->fit.keys[0]) {
+        TRY(fit(f, call, s, in));
+        reproduce_fit_settings(fitted, f, &f->best);
+        const int n = snprintf(settings->text, sizeof settings->text, "%s%s%s", in->terms.cluster_set,
+                               in->terms.cluster_set[0] ? "," : "", fitted);
+        if (n < 0 || (size_t)n >= sizeof settings->text)
+            FAIL(RC_INVAL, "--cluster-set: is too long for --fit; write the values into a description");
+        in->terms.cluster_set = settings->text;
+        in->terms.fit = f;
+    }
+    TRY(reproduction_open(r, in->name, in->path, s->folder.temporary_path, &in->terms));
+    if (in->terms.fit)
+        TRY(reproduce_fit_plan(f, r));
+out:
+    return rc;
+}
+
+static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
+{
+    const struct reproduce_opts *o = call->opts;
     struct simulating s = { .keeps = false };
     struct reproduction r = { .terms = NULL };
+    struct reproduce_fit f = { .rows = NULL };
+    struct opt_joined settings;
+    struct input in;
     char published[PATH_MAX];
     enum rc rc;
 
-    share_path(published, sizeof published, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
+    choose_input(&in, published, call);
     TRY(file_of_option(file_check_writable(o->records), "records"));
     TRY(simulating_open(&s, c, "reproduce", o->out, o->dry_run));
-    TRY(reproduction_open(&r, is_preset ? preset_name : call->operand[0], is_preset ? published : call->operand[0],
-                          s.folder.temporary_path, &terms));
+    TRY(open_predictions(&r, &f, &settings, call, &s, &in));
     if (o->dry_run) {
         TRY(simulating_print_plan(call, &r.simulations, o->jobs, stdout));
         goto out;
@@ -208,6 +282,7 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
     TRY(rc == RC_OK ? hand_out(call, c, &s, &r) : hand_out_finished(call, &s, &r, rc));
 out:
     reproduction_close(&r);
+    reproduce_fit_close(&f);
     simulating_close(&s);
     return rc;
 }
@@ -237,6 +312,7 @@ static const struct verb_example examples[] = {
 
 static const struct verb_basics basics[] = {
     { "rows and cluster", "profile cluster cluster-set ignore-columns" },
+    { "fitted values", "fit fit-rows" },
     { "exchange", "overlap bucket-bytes placement" },
     { "output", "out records bands charts continue dry-run jobs" },
     { NULL, NULL },

@@ -197,14 +197,17 @@ static const char *shown_folder(const struct simulating *s)
     return s->continued->goes_on ? s->continued->shown : s->folder.path;
 }
 
-/* Before the first one runs. */
+/* Before the first one of a set runs. */
 static enum rc begin(struct simulating *s, const struct verb_call *call, const struct simulation_set *set)
 {
     char command[CONTINUED_COMMAND_BYTES];
     enum rc rc;
 
+    if (s->has_begun)
+        return kept_simulations_take(&s->kept, set->simulation, set->n);
     hold_at("plan", 0, 0);
     TRY(continued_write_plan(s->continued, call, s->folder.temporary_path, true));
+    s->has_begun = true;
     continued_command(command, call->verb->name, shown_folder(s));
     if (s->continued->goes_on) {
         TRY(kept_simulations_take(&s->kept, set->simulation, set->n));

@@ -52,13 +52,13 @@ struct simulating { /* owned; zeroed: not open */
     struct atomic_folder folder;
     struct kept_simulations kept;
     const struct continued *continued; /* borrowed */
-    bool keeps;
+    bool keeps, has_begun;
 };
 
 /* Open the folder: a new one, or that of c. */
 enum rc simulating_open(struct simulating *s, const struct continued *c, const char *verb, const char *out,
                         bool is_dry) MUST_CHECK;
-/* After planning: run the simulations that are not finished yet. */
+/* After planning: run the simulations that are not finished yet. Once for each set that the command needs. */
 enum rc simulating_run_kept(struct simulating *s, struct verb_call *call, const struct simulation_set *set,
                             struct simulating_run r) MUST_CHECK;
 /* Write the manifest, and make FOLDER; without --out nothing. */
