@@ -421,6 +421,8 @@ struct reproduce_error reproduction_error(const struct reproduction *r, bool has
         sum += points;
         sum_of_logs += fabs(log(p->predicted_ratio / p->row->efficiency_ratio));
         e.n_rows++;
+        e.n_bands += !isnan(p->band.high);
+        e.n_held += p->row->efficiency_ratio >= p->band.low && p->row->efficiency_ratio <= p->band.high;
         if (!(points <= e.worst_points)) {
             e.worst_points = points;
             e.worst = p;

@@ -142,6 +142,7 @@ struct reproduce_error { /* over the compared rows of one kind of mode that no c
     double mean_points, worst_points; /* of the absolute error, in points (percent of 1); NaN: no rows */
     double mean_factor;               /* between predicted and published throughput, at least 1; geometric mean */
     const struct point_of_row *worst;
+    size_t n_bands, n_held; /* rows with a band, and those of them that lie in it */
 };
 struct reproduce_error reproduction_error(const struct reproduction *r, bool has_servers);
 /* Print it as a line; nothing without rows. */
@@ -169,8 +170,11 @@ bool reproduction_has_chart_bands(const struct reproduction *r);
 const char *point_widest(const struct point_of_row *p);
 /* Is the band too wide to tell anything? */
 bool point_cannot_tell(const struct point_of_row *p);
-/* Which rows cannot be told, and what to measure: a line for each constant. */
-void reproduction_print_cannot_tell(const struct reproduction *r, FILE *to);
+/* How many rows lie in their bands; "" without bands. */
+void reproduction_held_text(char *out, size_t n_bytes, const struct reproduction *r);
+/* Which rows cannot be told, and what to measure: a line for each constant, passed to print(arg, line). */
+void reproduction_cannot_tell_lines(const struct reproduction *r, void (*print)(void *arg, const char *line),
+                                    void *arg);
 /* Print buckets, overlap and the terms of servers: two lines. */
 void reproduction_print_exchange(const struct reproduction *r, FILE *to);
 /* Explain the bands, or why a cluster has none: a line for each cluster, passed to print(arg, line). */

@@ -107,10 +107,13 @@ static void print_sentence(void *to, const char *line)
 
 static void tell_how_sure(const struct reproduction *r, FILE *to)
 {
-    char text[REPRODUCE_FIT_BYTES];
+    char text[REPRODUCE_FIT_BYTES], held[128];
 
     reproduction_fit_text(text, sizeof text, r);
     reproduce_fit_lines(r, print_sentence, to);
+    reproduction_held_text(held, sizeof held, r);
+    if (held[0])
+        print_sentence(to, held);
     fprintf(to, "%s\n", text);
 }
 
@@ -160,7 +163,7 @@ static enum rc print_cannot_tell(const struct reproduction *r, FILE *to)
     enum rc rc;
 
     TRY(terminal_text_open(&text));
-    reproduction_print_cannot_tell(r, text.lines);
+    reproduction_cannot_tell_lines(r, print_sentence, text.lines);
     TRY(terminal_text_close(&text, to));
 out:
     return rc;

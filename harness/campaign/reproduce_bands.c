@@ -206,23 +206,46 @@ bool point_cannot_tell(const struct point_of_row *p)
     return p->band.high - p->band.low > TOO_WIDE;
 }
 
-void reproduction_print_cannot_tell(const struct reproduction *r, FILE *to)
+/* --- words --- */
+
+void reproduction_held_text(char *out, size_t n_bytes, const struct reproduction *r)
 {
-    for (int key = -1; key < CLUSTER_N_KEYS; key++) {
-        int n = 0;
-        for (size_t i = 0; i < r->n_points; i++) {
-            const struct point_of_row *p = &r->point[i];
-            if (p->row && point_cannot_tell(p) && widest_key(p) == key)
-                fprintf(to, "%s%d", n++ == 0 ? "Lines with a band above 25 points: " : ", ", p->row->line);
-        }
-        if (n > 0 && key < 0)
-            fprintf(to, ": cannot tell; jitter alone makes them as wide.\n");
-        else if (n > 0)
-            fprintf(to, ": cannot tell from these facts; measure %s.\n", cluster_keys[key].name);
-    }
+    const struct reproduce_error ring = reproduction_error(r, false), servers = reproduction_error(r, true);
+    const size_t n = ring.n_bands + servers.n_bands;
+
+    out[0] = '\0';
+    if (n > 0)
+        snprintf(out, n_bytes, "%zu of %zu %s efficienc%s in %s band", ring.n_held + servers.n_held, n,
+                 reproduction_of_table(r), n == 1 ? "y is" : "ies are", n == 1 ? "its" : "their");
 }
 
-/* --- words --- */
+/* The rows whose band is too wide by this key; -1: by chance. */
+static void tell_too_wide(const struct reproduction *r, int key, void (*print)(void *arg, const char *line), void *arg)
+{
+    char *line = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&line, &n_bytes);
+    int n = 0;
+
+    for (size_t i = 0; i < r->n_points && to; i++) {
+        const struct point_of_row *p = &r->point[i];
+        if (p->row && point_cannot_tell(p) && widest_key(p) == key)
+            fprintf(to, "%s%d", n++ == 0 ? "Lines with a band above 25 points: " : ", ", p->row->line);
+    }
+    if (to && key < 0)
+        fprintf(to, ": cannot tell; jitter alone makes them as wide");
+    else if (to)
+        fprintf(to, ": cannot tell from these facts; measure %s", cluster_keys[key].name);
+    if (to && fclose(to) == 0 && n > 0)
+        print(arg, line);
+    free(line);
+}
+
+void reproduction_cannot_tell_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
+{
+    for (int key = -1; key < CLUSTER_N_KEYS; key++)
+        tell_too_wide(r, key, print, arg);
+}
 
 static void print_ranges(const struct used_cluster *c, void (*print)(void *arg, const char *line), void *arg)
 {

@@ -63,7 +63,7 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
 {
     struct html page = { .file.stream = NULL };
     struct table *t = NULL;
-    char fit[REPRODUCE_FIT_BYTES];
+    char fit[REPRODUCE_FIT_BYTES], held[128];
     FILE *to;
     enum rc rc;
 
@@ -79,6 +79,10 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
     write_error(to, r, false);
     write_error(to, r, true);
     reproduce_fit_lines(r, write_line, to);
+    reproduction_held_text(held, sizeof held, r);
+    if (held[0])
+        write_line(to, held);
+    reproduction_cannot_tell_lines(r, write_line, to);
     html_table(to, t, r->terms->is_own_table ? "predicted against given" : "predicted against published");
     reproduction_band_lines(r, write_line, to);
     for (size_t i = 0; i < r->n_points; i++)

@@ -131,6 +131,7 @@ static void print_line(void *to, const char *line)
 enum rc reproduction_print(const struct reproduction *r, FILE *to)
 {
     struct table *t = NULL;
+    char held[128];
     enum rc rc;
 
     TRY(reproduction_table(&t, r));
@@ -138,7 +139,10 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
     reproduction_print_error(r, false, to);
     reproduction_print_error(r, true, to);
     reproduce_fit_lines(r, print_line, to);
-    reproduction_print_cannot_tell(r, to);
+    reproduction_held_text(held, sizeof held, r);
+    if (held[0])
+        print_line(to, held);
+    reproduction_cannot_tell_lines(r, print_line, to);
     print_hot_spots(r, to);
     reproduction_print_exchange(r, to);
     if (r->terms->has_charts)
@@ -248,6 +252,8 @@ static enum rc write_errors(struct report *to, const struct reproduction *r, boo
     record_f64(record, "mean_absolute_error_ratio", e.mean_points / 100);
     record_f64(record, "worst_absolute_error_ratio", e.worst_points / 100);
     record_f64(record, "mean_throughput_factor", e.mean_factor);
+    record_u64(record, "bands_count", e.n_bands);
+    record_u64(record, "rows_in_band_count", e.n_held);
     TRY(report_write(to, record));
 out:
     record_close(&record);
