@@ -47,6 +47,8 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "alternating_turn_steps_count", I, "Steps of a turn (--alternate-exchange)" },
     { "apply_s", R, "Part of the mean step: apply the update" },
     { "arguments", Ts, "The command line, without the launcher" },
+    { "as_well_high", Rs, "Highest value that fits the rows as well, per key" },
+    { "as_well_low", Rs, "Lowest value that fits the rows as well, per key" },
     { "assumed", Ts | O, "Values of the cluster that are assumed, with their sources if known" },
     { "at_least", B, "Is the limit a minimum? Otherwise it is a maximum" },
     { "available_bytes", I, "Memory that was available at the start" },
@@ -65,6 +67,7 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "b_servers_count", I, "Servers of setting b" },
     { "b_workers_count", I, "Workers of setting b" },
     { "band_of", T, "The assumed value that widens the band of the prediction most" },
+    { "bands_count", I, "Rows that have a band" },
     { "baseline_samples_per_s", R, "Throughput of one worker alone, for efficiency_ratio" },
     { "batch", R, "Images per batch" },
     { "batch_count", I, "Images per batch of one GPU" },
@@ -175,6 +178,10 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "finished_rows_count", I, "Rows that were finished" },
     { "first_node", I, "First node of the network in the stage" },
     { "first_rank", I, "First rank of the node" },
+    { "fitted", B, "Was the row one of --fit-rows?" },
+    { "fitted_mean_absolute_error_before_ratio", R, "The same with the values of the description" },
+    { "fitted_mean_absolute_error_ratio", R, "Mean error of efficiency in the rows of the fit" },
+    { "fitted_rows_count", I, "Rows of the fit" },
     { "flipped_bit_found_count", I, "Injected bit flips that were found" },
     { "flipped_bit_injected_count", I, "Injected bit flips" },
     { "flops_per_s", Rs, "Rate of matrix multiplication, per repeat" },
@@ -243,6 +250,7 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "is_stopped", B, "Did a signal stop --autotune?" },
     { "is_virtual", B, "Is the time simulated?" },
     { "kernel", T, "Operating system and architecture" },
+    { "keys", Ts, "Keys of a cluster description that were fitted" },
     { "killed_rank_found_count", I, "Killed ranks that were found" },
     { "killed_rank_injected_count", I, "Killed ranks" },
     { "kind", T, "What the record is" },
@@ -266,6 +274,10 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "learned", T, "Did the loss fall? yes, no or not_known" },
     { "learned_reason", T, "Why learned says so" },
     { "learning_rate", R, "Learning rate" },
+    { "left_out_mean_absolute_error_before_ratio", R, "The same with the values of the description" },
+    { "left_out_mean_absolute_error_ratio", R, "Mean error of efficiency in rows that a fit to the other tables predicts" },
+    { "left_out_rows_count", I, "Rows of those tables" },
+    { "left_out_tables_count", I, "Tables that were predicted by a fit to the others" },
     { "left_ranks", Is, "Workers that left the run on purpose" },
     { "left_s", R, "Time that --autotune had left" },
     { "libraries", O, "Versions of the libraries at build time" },
@@ -398,6 +410,8 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "pushes_count", Is, "Entry i counts pushes with staleness i" },
     { "q_value", R, "False-discovery rate at which it is found; 0: certain" },
     { "quantity", T, "throughput, exchange_cost or time_to_target" },
+    { "range_high", Rs, "Upper end of the range of each fitted key" },
+    { "range_low", Rs, "Lower end of the range of each fitted key" },
     { "rank", I, "Number of the rank, from 0; -1: not known" },
     { "ranks", Is, "Ranks, in this order" },
     { "ranks_count", I, "Ranks" },
@@ -426,7 +440,9 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "rotated_host_bytes", I, "The same of all ranks of a host" },
     { "round", I, "Round of the race, from 1" },
     { "rounds_count", I, "Rounds of the measurement" },
+    { "rows", T, "Condition of --fit-rows" },
     { "rows_count", I, "Rows of the table" },
+    { "rows_in_band_count", I, "Rows whose published efficiency lies in their band" },
     { "running_means_and_variances_count", I, "Running means and variances of the batch normalisations" },
     { "runs_chain_sha256", T, "chain_sha256 of the last line of runs.jsonl" },
     { "same_as", I, "Index of the first order that is equal" },
@@ -534,11 +550,14 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "type", T, "The collective; ps: push and pull" },
     { "unit", T, "Unit of the values" },
     { "unlike_own_benchmark", T, "What differs from the library's own benchmark" },
+    { "unseen_mean_absolute_error_before_ratio", R, "The same with the values of the description" },
+    { "unseen_mean_absolute_error_ratio", R, "Mean error of efficiency in the rows that were not fitted" },
+    { "unseen_rows_count", I, "Rows that were not fitted" },
     { "unsteady_pairs_count", I, "Pairs with a run without steady state" },
     { "untested_count", I, "Trials that could not test" },
     { "untried_count", I, "Candidates that --autotune had no time for" },
     { "value", T | R, "The value" },
-    { "values", O, "All values of the cluster, by key" },
+    { "values", O | Rs, "All values of the cluster, by key; of fit: the fitted values" },
     { "verb", T, "The subcommand" },
     { "version", T, "Version of gradmark" },
     { "virtual_s", R, "Simulated time since the start; null in real worlds" },
@@ -575,10 +594,12 @@ const struct record_key record_keys[] = { /* sorted by name */
     "disturbed steal_ratio others_cores_count taken_cores_ratio taken_cores_limit_ratio frequency_hz "
 #define KEYS_PARTS "step_mean_s compute_s wait_s wire_s server_s apply_s rest_s exposed_comm_s hidden_comm_s "
 #define KEYS_WAY "transport mode reducer consistency placement servers_count "
+#define KEYS_FIT(rows) \
+    rows "_rows_count " rows "_mean_absolute_error_ratio " rows "_mean_absolute_error_before_ratio "
 #define KEYS_PREDICTED \
     "model gpus_count " KEYS_WAY "gradients cluster published_ratio predicted_ratio predicted_low_ratio " \
     "predicted_high_ratio band_of can_tell error_ratio one_gpu_images_per_s predicted_images_per_s step_s " \
-    "exposed_s steps_count batch_count hot_tensor imbalance_ratio counted table line_index seeds_count bottleneck " \
+    "exposed_s steps_count batch_count hot_tensor imbalance_ratio counted fitted table line_index seeds_count bottleneck " \
     "bottleneck_ratio network_ratio network_bytes_per_gpu staleness_mean_count "
 #define KEYS_STEPS \
     "setting workers_count launches_count measured_step_s measured_compute_s simulated_step_s simulated_compute_s " \
@@ -688,7 +709,11 @@ const struct record_kind record_kinds[] = {
     { "cluster", "A cluster; in a manifest: its values themselves",
       "cluster transport values assumed bucket_bytes overlap ", RECORD_CLUSTER_KEYS },
     { "errors", "Errors of the predictions of reproduce",
-      "of rows_count mean_absolute_error_ratio worst_absolute_error_ratio mean_throughput_factor ", NONE },
+      "of rows_count mean_absolute_error_ratio worst_absolute_error_ratio mean_throughput_factor "
+      "bands_count rows_in_band_count ", NONE },
+    { "fit", "What reproduce --fit found",
+      "rows keys values as_well_low as_well_high range_low range_high left_out_tables_count " KEYS_FIT("fitted")
+      KEYS_FIT("unseen") KEYS_FIT("left_out"), NONE },
     { "stopped", "A signal that ended reproduce", "stopped_by rows_count finished_rows_count ", NONE },
     { "layout", "A parallel layout that simulate --layouts compares",
       "model cluster layout workers_count stages_count shards_count global_batch_count micro_batches_count step_s "
