@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness/base/terminal.h"
-#include "harness/campaign/target.h"
+#include "harness/campaign/curves.h"
 #include "harness/campaign/verdict_parts.h"
 #include "harness/world/cores.h"
 

@@ -9,7 +9,7 @@
  *
  * Invariants
  *   T1  An option that the user gave is not tried. Options of a reducer are tried only while that reducer is in use.
- *   T2  The values of an option compete in a race (autotune_race.h) with the one in use, the default first. n_planned
+ *   T2  The values of an option compete in a race (J1 to J4 below) with the one in use, the default first. n_planned
  *       is the number of all values of all options: if nothing differs, a search changes a default in at most 5 % of
  *       cases.
  *   T3  The result of all races is compared with the defaults once more, alone, in new trials. The defaults stay unless
@@ -19,7 +19,7 @@
  *   T5  Rank 0 decides and sends its decision to all ranks. A value that one rank cannot use is tried on no rank.
  *   T6  If there is no time left for the race of an option, the option is not tried, and counted. The clock is the
  *       world's: in sim the budget is virtual time, and races have at most RACE_MIN_ROUNDS rounds, as nothing varies.
- *   T7  Settings of a file (autotune_file.c) are applied without trials. The most important facts for which they were
+ *   T7  Settings of a file are applied without trials. The most important facts for which they were
  *       found must be equal. A different machine, batch or number of threads causes a warning.
  */
 #ifndef HARNESS_CAMPAIGN_AUTOTUNE_H
@@ -28,8 +28,58 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "harness/campaign/autotune_race.h"
 #include "harness/train/train.h"
+
+/*
+ * Compares settings with the one in use, from trials of all of them in turns. Statistics only:
+ * autotune.h runs the trials.
+ *
+ * Invariants
+ *   J1  A round is one trial of the arm in use (0) and one of each other arm that is still in the race. The order
+ *       differs from round to round, so that changes of the machine affect all arms.
+ *   J2  An arm is compared with arm 0 in pairs of the same round, as steps of arm 0 / steps of the arm (paired.h).
+ *       Above 1 it is faster. The interval is that of one of n_planned comparisons with a joint level of 95 %
+ *       (Bonferroni).
+ *   J3  An arm leaves the race after RACE_DROP_ROUNDS rounds or later if it is slower at 95 %. This only saves time
+ *       (racing: Maron and Moore, Advances in Neural Information Processing Systems 6, 1994), and does not favour other
+ *       arms: only an arm that was in all rounds is called faster than arm 0.
+ *   J4  Another arm replaces arm 0 only if its whole interval is above 1, and its ratio is at least RACE_LEAST_RATIO.
+ *       If there are several such arms, the one with the greatest ratio does.
+ */
+
+enum { RACE_MAX_ARMS = 17, RACE_MIN_ROUNDS = 5, RACE_MAX_ROUNDS = 20, RACE_DROP_ROUNDS = 3 };
+#define RACE_LEAST_RATIO 1.005 /* a smaller gain does not justify a change of the default */
+
+struct race_verdict { /* of an arm against arm 0, J2 */
+    double ratio, ratio_low, ratio_high, p;
+    /* ratio: NaN without a round; interval: infinitely wide with fewer than two */
+};
+
+struct race { /* no pointers: can be copied to another rank byte by byte */
+    int n_arms;
+    int n_rounds_wanted, n_rounds; /* done */
+    int n_planned;                 /* J2 */
+    bool is_out[RACE_MAX_ARMS];
+    int n_out;
+    int out_after[RACE_MAX_ARMS]; /* number of rounds, for arms that are out */
+    double step_s[RACE_MAX_ARMS][RACE_MAX_ROUNDS];
+    struct race_verdict verdict[RACE_MAX_ARMS]; /* [0]: not used */
+};
+
+/* Start with all arms in the race. None of these functions can fail. */
+void race_init(struct race *r, int n_arms, int n_rounds, int n_planned);
+/* The arm of turn 0 .. n_arms - 1 in the current round (J1), in the race or not. */
+int race_arm_of_turn(const struct race *r, int turn);
+/* Remove an arm that cannot be tried from all further rounds. May be called repeatedly. */
+void race_leave(struct race *r, int arm);
+/* End the round; every arm in the race has a step_s of it. */
+void race_end_round(struct race *r);
+/* Is there another round? */
+bool race_goes_on(const struct race *r);
+/* The winner by J4; 0: the one in use stays. */
+int race_winner(const struct race *r);
+/* The verdict by J2, from the first n rounds of an arm. */
+struct race_verdict race_judge(const struct race *r, int arm, int n_rounds);
 
 enum { AUTOTUNE_MAX_OPTIONS = 8, AUTOTUNE_NAME_BYTES = 48, AUTOTUNE_VALUE_BYTES = 32 };
 
@@ -113,7 +163,7 @@ enum rc autotune_write(struct report *to, const struct autotune *a) MUST_CHECK;
 /* Write the settings to a file, with the facts for which they hold. job: before they were applied. */
 enum rc autotune_save(const char *path, const struct autotune *a, const struct train_job *job) MUST_CHECK;
 
-/* --- autotune_file.c: use of saved settings --- */
+/* --- use of saved settings --- */
 
 enum { AUTOTUNE_MAX_FACTS = 20, AUTOTUNE_FACT_BYTES = 160 };
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "harness/base/rng.h"
-#include "harness/campaign/autotune_race.h"
+#include "harness/campaign/autotune.h"
 
 static void assert_near(double is, double wanted, double error)
 {

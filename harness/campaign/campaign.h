@@ -28,11 +28,25 @@
 #include "harness/base/file.h"
 #include "harness/base/partial_file.h"
 #include "harness/base/rc.h"
-#include "harness/campaign/layout_words.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
 #include "harness/report/seal.h"
+#include "harness/train/layout.h"
 #include "harness/train/train.h"
+
+/* The parts of a step of a layout, in words, for simulated and for measured layouts. */
+
+struct layout_facts { /* of a step, of the rank that sends, or needs, most; NaN: not known */
+    double activations_bytes, gradients_bytes, memory_bytes;
+    double bubble_ratio, imbalance_ratio; /* of a layout with stages */
+};
+
+enum { LAYOUT_CLAUSE_BYTES = 256 };
+
+/* "moves 8.1 MB of gradients a rank and step", to follow the layout's name. Gradients and activations are known. */
+void layout_describe(char out[LAYOUT_CLAUSE_BYTES], const struct layout *l, const struct layout_facts *f);
+/* Is the best one cut in a way in which l is not? If the best one is not cut: is l cut at all? */
+bool layout_is_of_another_kind(const struct layout *l, const struct layout *best);
 
 struct json_t; /* jansson.h */
 struct table;  /* report/table.h */
@@ -320,7 +334,7 @@ double point_samples(const struct point *p);
 /* Mean over launches of curve_loss_at(). */
 double point_loss_at(const struct point *p, double samples_count);
 
-/* --- failures.c: launches that failed, and launches of several sessions --- */
+/* --- notes.c: launches that failed, and launches of several sessions --- */
 
 #define NO_BLOCK SIZE_MAX /* block position of a trial */
 /* Count a launch of p, or with NO_BLOCK a trial, that failed or left no records. Writes a record of kind "failure",
@@ -365,21 +379,21 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to) MUST_CHECK;
 enum rc campaign_keep_verdicts(const struct campaign *c) MUST_CHECK;
 /* Remove both: when more records follow, they would be incomplete. */
 void campaign_remove_verdicts(const struct campaign *c);
-/* scaling.c: is the scaling strong: do all points have the same global batch (--global-batch)? Otherwise it is weak. */
+/* notes.c: is the scaling strong: do all points have the same global batch (--global-batch)? Otherwise it is weak. */
 bool campaign_scales_strongly(const struct campaign *c);
-/* scaling.c: "weak scaling: batch 32 per worker", "strong scaling: batch 64 of all workers", for a title. */
+/* notes.c: "weak scaling: batch 32 per worker", "strong scaling: batch 64 of all workers", for a title. */
 void point_scaling_text(char *out, size_t n_bytes, const struct point *p);
-/* scaling.c: a line about strong scaling, which is unusual; nothing for weak scaling. */
+/* notes.c: a line about strong scaling, which is unusual; nothing for weak scaling. */
 void campaign_tell_scaling(const struct campaign *c, FILE *to);
-/* learning.c: number of launches of p that did not learn. */
+/* notes.c: number of launches of p that did not learn. */
 size_t point_n_unlearned(const struct point *p);
-/* learning.c: "; but ps did not learn in 2 of 3 launches", at the end of a line that compares two points: speed without
+/* notes.c: "; but ps did not learn in 2 of 3 launches", at the end of a line that compares two points: speed without
  * learning has no value. Nothing if all learned. */
 void points_tell_unlearned(const struct point *a, const struct point *b, FILE *to);
-/* encryption.c: a line for the modes that were encrypted, one for those that were not, one for those that had no
+/* notes.c: a line for the modes that were encrypted, one for those that were not, one for those that had no
  * network. */
 void campaign_tell_encryption(const struct campaign *c, FILE *to);
-/* learning.c: a line for each point with launches that did not learn: how many, why, and what to try. */
+/* notes.c: a line for each point with launches that did not learn: how many, why, and what to try. */
 void campaign_tell_unlearned(const struct campaign *c, FILE *to);
 /* The parts of campaign_print(), for pages: the two tables, each passed to show(), and the notes below them. */
 enum rc campaign_print_results(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout_links.c - see layout_links.h. */
-#include "harness/campaign/layout_links.h"
+/* layout_links.c - shared links of layout_play.h. */
+#include "harness/campaign/layout_play.h"
 
 #include <math.h>
 #include <stdint.h>

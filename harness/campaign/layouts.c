@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layouts.c - see layouts.h. */
-#include "harness/campaign/layouts_formula.h"
+#include "harness/campaign/layouts.h"
 
 #include <inttypes.h>
 #include <math.h>

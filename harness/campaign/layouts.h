@@ -4,7 +4,7 @@
  *
  *   layouts.c         the list of layouts, and which are simulated
  *   layouts_formula.c the results of a formula
- *   layout_play.h     the step time by that formula; layout_links.h: messages that share links
+ *   layout_play.h     the step time by that formula, with messages that share links
  *   layouts_report.c  table, records, and sentences about them
  *
  * Invariants
@@ -25,6 +25,7 @@
 
 #include "harness/campaign/simulate.h"
 #include "harness/train/layout.h"
+#include "models/replay/profile.h"
 
 enum { LAYOUTS_MOST = 64, LAYOUTS_SIMULATED = 4, LAYOUTS_VERDICT_BYTES = 1024 };
 
@@ -69,5 +70,22 @@ void layouts_verdict(char *out, size_t n_bytes, const struct layout_point *point
 enum rc layouts_print(const struct layouts *l, FILE *to) MUST_CHECK;
 /* Write a record of kind "layout" for each. */
 enum rc layouts_write(const struct layouts *l, const char *path) MUST_CHECK;
+
+/* Results of a formula for a layout (layouts.A3): its step, its messages and its memory. */
+
+struct layout_model { /* a model and its cluster; owned, except for the cluster */
+    struct profile *profile;
+    struct network *network;
+    size_t divisor; /* of its bytes (profile.h, J4) */
+    const struct cluster *cluster;
+    double *cost; /* [n_nodes] */
+};
+
+/* RC_INVAL: the profile is not of one of our networks. RC_NOMEM. */
+enum rc layout_model_open(struct layout_model *m, const struct used_profile *p, const struct cluster *c) MUST_CHECK;
+void layout_model_free(struct layout_model *m); /* accepts a zeroed one */
+/* Set the results for the layout, batch and micro-batches of *p. RC_NOMEM. */
+enum rc layout_apply_formula(struct layout_point *p, const struct layout_model *m,
+                             const struct layouts_terms *terms) MUST_CHECK;
 
 #endif

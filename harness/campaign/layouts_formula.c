@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layouts_formula.c - see layouts_formula.h. */
-#include "harness/campaign/layouts_formula.h"
+/* layouts_formula.c - results of a formula for a layout (layouts.A3). */
+#include "harness/campaign/layouts.h"
 
 #include <math.h>
 #include <stdlib.h>

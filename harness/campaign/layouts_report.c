@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness/base/terminal.h"
-#include "harness/campaign/layout_words.h"
+#include "harness/campaign/campaign.h"
 #include "harness/campaign/layouts.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/campaign/page_parts.h"
 #include "harness/report/html.h"
 #include "harness/report/markdown.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "harness/base/folder.h"
-#include "harness/campaign/page_parts.h"
+#include "harness/campaign/page.h"
 #include "harness/report/html.h"
 
 struct charts { /* of a page in the making */

@@ -8,7 +8,6 @@
 
 #include "harness/base/text.h"
 #include "harness/campaign/page.h"
-#include "harness/campaign/page_parts.h"
 #include "harness/report/html.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/base/text.h"
-#include "harness/campaign/plan_layouts.h"
+#include "harness/campaign/sweep.h"
 #include "harness/world/cores.h"
 
 const struct opt_group *sweep_train_group(const struct sweep *s)

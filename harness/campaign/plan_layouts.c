@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_layouts.c - see plan_layouts.h. */
-#include "harness/campaign/plan_layouts.h"
+/* plan_layouts.c - the points of layouts that a sweep compares. */
+#include "harness/campaign/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -18,7 +18,6 @@
 
 #include "harness/base/file.h"
 #include "harness/base/text.h"
-#include "harness/campaign/recorded_reader.h"
 #include "harness/campaign/sweep.h"
 #include "harness/world/world.h"
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/text.h"
-#include "harness/campaign/recorded_reader.h"
+#include "harness/campaign/recorded.h"
 #include "harness/report/digest.h"
 
 enum { MAX_FILES = 4096, PATH_BYTES = 600 };

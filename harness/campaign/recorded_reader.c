@@ -4,7 +4,7 @@
  *
  * Records of a launch stand together: its manifest, then steps and ranks, then its summary.
  */
-#include "harness/campaign/recorded_reader.h"
+#include "harness/campaign/recorded.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,9 +6,8 @@
  *   plan_layouts.c  points of layouts
  *   command_line.c  the options of a launch
  *   launch.c        checks launches, and runs them in turns
- *   steps.c         the number of steps of a launch
  *   tuning.c        finds the learning rate of each point before the launches
- *   wait.c          how the workers of a launch wait for each other
+ *   wait.c          how the workers of a launch wait for each other, and how many steps they make
  *   closing.c       files and output at the end
  *   begun.c         the folder from the first launch on, so that another process can continue (begun.h)
  *   reload.c        the launches of a campaign that is continued
@@ -201,5 +200,22 @@ void sweep_announce(const struct sweep *s, FILE *to);
  * and verdict to `to`, charts. Then return how the campaign ended: RC_PEER if it was stopped, or launches failed; else
  * launched. If it can be continued, the message has the command. */
 enum rc sweep_finish(struct sweep *s, enum rc launched, struct record **options, bool charts, FILE *to) MUST_CHECK;
+
+/* The layouts of a campaign, and the work that is equal for all of them. Private to plan.c. */
+
+enum { LAYOUT_OPTIONS = 3 };
+#define LAYOUT_OF_ONE_RANK "1x1x1"
+
+/* chosen[LAYOUT_OPTIONS] := the assignments of the layout. RC_INVAL: not a layout, or more ranks than launched. */
+enum rc plan_choose_layout(struct assignment *chosen, const struct sweep *s, const char *text) MUST_CHECK;
+/* The layout of a planned point; stages, shards: NULL: 1. An invalid number counts as 1; campaign_add() refuses it. */
+struct layout plan_layout_of(int n_workers, const struct assignment *stages, const struct assignment *shards);
+/* Is the layout impossible for model and mode, with n_others further ranks? Then s->left_out says so. A layout without
+ * stages and shards is only checked if layouts are an axis. */
+bool plan_leaves_out(struct sweep *s, const char *model, const struct module *mode, const struct layout *l,
+                     int n_others);
+/* If layouts are compared, set launch_global_batch and launch_micro_batches of all points, unless the user gave them.
+ * RC_INVAL: as the file of --profile. RC_NOMEM. */
+enum rc plan_work_of_layouts(struct sweep *s) MUST_CHECK;
 
 #endif

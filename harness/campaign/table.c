@@ -18,7 +18,7 @@
 
 #include "harness/base/text.h"
 #include "harness/campaign/campaign.h"
-#include "harness/campaign/target.h"
+#include "harness/campaign/curves.h"
 #include "harness/report/table.h"
 #include "harness/train/job_batch.h"
 

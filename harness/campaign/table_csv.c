@@ -6,7 +6,7 @@
 
 #include "harness/base/text.h"
 #include "harness/campaign/campaign.h"
-#include "harness/campaign/target.h"
+#include "harness/campaign/curves.h"
 #include "harness/report/table.h"
 
 #define MEAN(p, member) point_mean((p), offsetof(struct launch, member))

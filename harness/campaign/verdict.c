@@ -4,14 +4,14 @@
  *
  * All that could be claimed is collected first: which of two modes is faster, with as many workers, and where servers
  * need cores too with as many cores; which of the layouts of as many ranks is faster, and at the target loss sooner
- * (verdict_layouts.c); what a value of an option gives over its first one (verdict_values.c); what a mode keeps of the
+ * (verdict_layouts.c); what a value of an option gives over its first one (verdict_layouts.c); what a mode keeps of the
  * throughput without exchange, whether the target loss is reached sooner than alone. Which of it holds is decided
  * together (paired.C4).
  */
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/campaign/target.h"
+#include "harness/campaign/curves.h"
 #include "harness/campaign/verdict_parts.h"
 
 #define AT(member) offsetof(struct launch, member)
@@ -84,7 +84,7 @@ static bool any_reached(const struct campaign *c, const struct point *like)
     return false;
 }
 
-/* Is the target loss reached sooner than by one worker alone? Of each mode the point that was declared (target.J1). */
+/* Is the target loss reached sooner than by one worker alone? Of each mode the point that was declared (curves.J1). */
 static enum rc claim_target(struct claims *all, const struct point *like, const struct module *const *mode, int n_modes)
 {
     const struct campaign *c = all->campaign;
@@ -467,7 +467,7 @@ static void tell_target(const struct claims *all, const struct claim *k, FILE *t
                 to);
 }
 
-/* Which points target lines are about (target.J1). */
+/* Which points target lines are about (curves.J1). */
 static void tell_declared(const struct claims *all, FILE *to)
 {
     for (size_t i = 0; i < all->n_claims; i++)

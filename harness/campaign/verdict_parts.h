@@ -67,8 +67,6 @@ void claim_tell_withheld(const struct claim *k, FILE *to);
 /* Print a line with the number of withheld claims and the rule; nothing if no claim is withheld. */
 void claims_tell_rule(const struct claims *all, FILE *to);
 
-/* --- verdict_values.c --- */
-
 /* For each mode at its largest number of workers: each value of each varied option, against the first value.
  * RC_NOMEM. */
 enum rc claims_add_values(struct claims *all) MUST_CHECK;
@@ -83,7 +81,7 @@ enum rc claims_add_layouts(struct claims *all, const struct point *like) MUST_CH
 /* Print all claims on layouts with the same number of ranks, together with the first of them. */
 void claim_tell_layouts(const struct claims *all, const struct claim *k, FILE *to);
 /* The same for their time to the target loss. If a layout did not reach it in every launch, the launches are counted
- * and there is no verdict, as in target.J2. */
+ * and there is no verdict, as in curves.J2. */
 void claim_tell_layouts_target(const struct claims *all, const struct claim *k, FILE *to);
 /* For the points comparable to like: print the layouts that are not compared because they have more threads than
  * cores. */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
-#include "harness/campaign/target.h"
+#include "harness/campaign/curves.h"
 #include "harness/campaign/verdict_parts.h"
 #include "harness/report/record.h"
 
@@ -29,7 +29,7 @@ static const char *quantity_of(const struct claim *k)
     return is_of_target(k) ? "time_to_target" : k->kind == CLAIM_PRICE ? "exchange_cost" : "throughput";
 }
 
-/* NaN: not known, or some run did not reach the target loss (target.J2). */
+/* NaN: not known, or some run did not reach the target loss (curves.J2). */
 static double ratio_of(const struct claim *k)
 {
     if (is_of_target(k))

@@ -277,7 +277,7 @@ static inline void made_squeeze(char *text)
     *to = '\0';
 }
 
-/* Out of a verdict: who uses more cores, which verdict_cores_test.c is about. */
+/* Out of a verdict: who uses more cores, which verdict_test.c is about. */
 static inline void made_drop_lines_on_cores(char *text)
 {
     char *to = text;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* failures.c - launches of a campaign that failed, and blocks whose launches an interruption has separated. */
-#include <jansson.h>
+/*
+ * notes.c - what a campaign says below its figures: failed launches, points that did not learn, encryption, scaling.
+ */
 #include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include "harness/campaign/campaign.h"
 #include "harness/report/record.h"
@@ -130,4 +133,125 @@ void campaign_tell_sessions(const struct campaign *c, FILE *to)
                 "The launches of %zu block%s were made before and after an interruption: their pairs were not made "
                 "shortly after each other.\n",
                 n_split, n_split == 1 ? "" : "s");
+}
+
+/* Which points of a campaign did not learn: their throughput is real, their comparison says little. */
+
+size_t point_n_unlearned(const struct point *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_launches; i++)
+        n += p->launch[i].did_not_learn;
+    return n;
+}
+
+void campaign_tell_unlearned(const struct campaign *c, FILE *to)
+{
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        const size_t n_unlearned = point_n_unlearned(p);
+        char name[LAUNCH_NAME_BYTES];
+        if (n_unlearned == 0)
+            continue;
+        point_name(name, sizeof name, p);
+        fprintf(to, "%s: did not learn in %zu of %zu launch%s%s%s.\n", name, n_unlearned, p->n_launches,
+                p->n_launches == 1 ? "" : "es", p->not_learned[0] ? ": " : "", p->not_learned);
+    }
+}
+
+void points_tell_unlearned(const struct point *a, const struct point *b, FILE *to)
+{
+    const struct point *const of[] = { a, b };
+    const char *before = "; but ";
+
+    for (int i = 0; i < 2; i++) {
+        const size_t n_unlearned = point_n_unlearned(of[i]);
+        if (n_unlearned == 0)
+            continue;
+        fprintf(to, "%s%s did not learn in %zu of %zu launch%s", before, of[i]->mode->name, n_unlearned,
+                of[i]->n_launches, of[i]->n_launches == 1 ? "" : "es");
+        before = ", ";
+    }
+}
+
+/* Which modes of a campaign were encrypted: figures of one that was are not quite those of one that was
+ * not. */
+
+/* Is there a point before i with the same mode and encryption? */
+static bool was_named(const struct campaign *c, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (c->point[k].mode == c->point[i].mode && strcmp(c->point[k].encryption, c->point[i].encryption) == 0)
+            return true;
+    return false;
+}
+
+void campaign_tell_encryption(const struct campaign *c, FILE *to)
+{
+    static const struct {
+        const char *encryption, *says;
+    } kind[] = { { "curve", "Encrypted on the network, by CURVE" },
+                 { "clear", "In clear on the network" } }; /* local: there was no network */
+
+    for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
+        const char *before = ": ";
+        for (size_t i = 0; i < c->n_points; i++)
+            if (strcmp(c->point[i].encryption, kind[k].encryption) == 0 && !was_named(c, i)) {
+                fprintf(to, "%s%s%s", before[0] == ':' ? kind[k].says : "", before, c->point[i].mode->name);
+                before = ", ";
+            }
+        if (before[0] != ':')
+            fputs(".\n", to);
+    }
+}
+
+/* What is the same at every number of workers: each worker's batch (weak scaling), or that of all (strong).
+ */
+
+bool campaign_scales_strongly(const struct campaign *c)
+{
+    for (size_t i = 0; i < c->n_points; i++)
+        if (c->point[i].global_batch_count > 0)
+            return true;
+    return false;
+}
+
+void point_scaling_text(char *out, size_t n_bytes, const struct point *p)
+{
+    if (p->global_batch_count > 0)
+        snprintf(out, n_bytes, "strong scaling: batch %llu of all workers", (unsigned long long)p->global_batch_count);
+    else
+        snprintf(out, n_bytes, "weak scaling: batch %llu per worker", (unsigned long long)p->batch_per_worker_count);
+}
+
+/* The global batch of all points; 0: not all have the same. */
+static uint64_t common_global_batch(const struct campaign *c)
+{
+    uint64_t common = 0;
+
+    for (size_t i = 0; i < c->n_points; i++) {
+        const uint64_t own = c->point[i].global_batch_count;
+        if (c->point[i].n_launches == 0)
+            continue;
+        if (own == 0 || (common > 0 && own != common))
+            return 0;
+        common = own;
+    }
+    return common;
+}
+
+void campaign_tell_scaling(const struct campaign *c, FILE *to)
+{
+    const uint64_t common = common_global_batch(c);
+
+    if (!campaign_scales_strongly(c))
+        return;
+    if (common > 0)
+        fprintf(to,
+                "Strong scaling: a round has %llu samples at every number of workers, each worker its part of them.\n",
+                (unsigned long long)common);
+    else
+        fprintf(to, "Strong scaling: a round has as many samples at every number of workers, each worker its part of "
+                    "them.\n");
 }
