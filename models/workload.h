@@ -28,8 +28,8 @@
 
 #include "data/batch_order.h"
 #include "harness/base/module.h"
+#include "harness/base/range.h"
 #include "harness/base/rc.h"
-#include "harness/base/segment.h"
 #include "harness/compute/compute.h"
 #include "models/engine/network.h"
 #include "models/workload_list.h"

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "harness/base/rng.h"
-#include "harness/exchange/staleness.h"
+#include "harness/exchange/consistency.h"
 #include "ps/clocks.h"
 
 enum { MOST_WORKERS = 8, N_STEPS = 12, N_SCHEDULES = 10000 };

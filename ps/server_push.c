@@ -5,7 +5,7 @@
  *   its gradient   what is done                                        its answer
  *   counts         applied at once, from the buffer of its message     PARAMS, once the worker may read
  *                  (compressed: unpacked before), at the rate of
- *                  lr_staleness.h
+ *                  consistency.h
  *   is kept        its message is, until the round is full: then all   PARAMS, behind the round
  *                  kept ones are summed in the order of workers, and
  *                  their mean is applied

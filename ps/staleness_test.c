@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * staleness_test.c WORLD TRANSPORT - at which rate servers apply gradients that come late, by every rule of
- * lr_staleness.h, on whole servers and workers that push in a given order: so each push's staleness is known here,
+ * consistency.h, on whole servers and workers that push in a given order: so each push's staleness is known here,
  * whatever servers say of it. The gradient of worker w is 1 in parameters w and W + w alone (they are on different
  * servers), and the rate of push i is rates[i]: what a worker reads there is the sum of the rates that were applied.
  */

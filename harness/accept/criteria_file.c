@@ -6,7 +6,7 @@
 
 #include "harness/accept/criteria_keys.h"
 #include "harness/base/file.h"
-#include "harness/base/key_write.h"
+#include "harness/base/key_table.h"
 #include "harness/base/key_yaml.h"
 #include "harness/report/record.h"
 

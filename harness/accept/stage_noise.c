@@ -18,7 +18,7 @@
 #include "harness/world/stop.h"
 
 enum { SIM_QUANTA = 64, CALIBRATE_TRIES = 20, FIRST_LOOPS = 1000 };
-/* Steps of this stage are not those of the compute stage: V1 of cluster/noise.h */
+/* Steps of this stage are not those of the compute stage: V1 of cluster/cluster.h */
 enum { FIRST_STEP = 1 << 20 };
 
 #define MAX_LOOPS (UINT64_C(1) << 40)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "harness/accept/suite/stage_kit.h"
-#include "harness/cluster/noise.h"
+#include "harness/cluster/cluster.h"
 
 #define LINK_BYTES_PER_S 1.25e8 /* of 1 Gbit/s */
 #define LATENCY_S 20e-6

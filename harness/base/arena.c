@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "harness/base/pages.h"
+#include "harness/base/host_memory.h"
 
 enum { TICK_BYTES = 16 << 20 };
 

@@ -19,7 +19,6 @@
 #include "harness/base/arena.h"
 #include "harness/base/file.h"
 #include "harness/base/host_memory.h"
-#include "harness/base/pages.h"
 #include "harness/base/rc.h"
 #include "harness/base/rng.h"
 #include "harness/base/suite/names.h"

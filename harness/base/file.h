@@ -63,4 +63,18 @@ void file_sync_folder_of(const char *path);
 /* Makes folder `path` and its parents, whose names survive a crash. RC_INVAL names what is in the way. */
 enum rc file_make_folder(const char *path) MUST_CHECK;
 
+/* Bytes for standard output that do not go through the stream stdout, which --json silences. */
+
+/* Silence a stream of this process, such as &stdout: what is printed to it from now on is dropped. Its descriptor stays
+ * open for output_write(), and for programs that this process starts. *before := the stream, for
+ * output_restore(). RC_IO. */
+enum rc output_silence(FILE **stream, FILE **before) MUST_CHECK;
+/* Undo output_silence(). before NULL: does nothing. */
+void output_restore(FILE **stream, FILE *before);
+
+/* Write to standard output, after all that stdout holds. RC_IO. */
+enum rc output_write(const char *text, size_t n_bytes) MUST_CHECK;
+/* Write the file at path to standard output. RC_IO. */
+enum rc output_copy(const char *path) MUST_CHECK;
+
 #endif

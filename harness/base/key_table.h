@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "harness/base/module.h"
 #include "harness/base/rc.h"
@@ -96,5 +97,15 @@ enum rc key_change(const struct key_table *t, void *object, const char *option, 
                    key_changed_fn *changed, void *arg) MUST_CHECK;
 /* RC_INVAL for a setting, or a key, of an option: puts "OPTION SETTING: " before this thread's message. */
 enum rc key_refuse_setting(const char *option, const char *setting) MUST_CHECK;
+
+/* Lines of a file that key_yaml.h reads: values in a form that YAML does not take for syntax, and
+ * comments. */
+
+/* Writes each line of text as a separate comment; NULL: none. */
+void key_write_head(FILE *to, const char *text);
+/* Writes "key: value # comment", wrapped: the rest continues in separate indented lines. */
+void key_write_value(FILE *to, const struct key *k, const void *object, const char *comment);
+/* Writes text as a comment that begins in the first column, wrapped likewise. */
+void key_write_text(FILE *to, const char *text);
 
 #endif

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/key_write.h"
 #include "harness/base/key_yaml.h"
 #include "harness/base/suite/names.h"
 

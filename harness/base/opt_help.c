@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opt_help.c - see opt_help.h. */
-#include "harness/base/opt_help.h"
+/* opt_help.c - the help of option tables (opt.h). */
+#include "harness/base/opt.h"
 
 #include <string.h>
 

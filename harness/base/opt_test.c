@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "harness/base/opt.h"
-#include "harness/base/opt_help.h"
 #include "harness/base/suite/names.h"
 
 struct sample {

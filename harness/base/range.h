@@ -28,4 +28,10 @@ static inline struct range range_part(size_t n_elems, int n_parts, int i)
     return (struct range){ begin, end - begin };
 }
 
+/* The range of one tensor of a model in the flat vector of parameters, and in that of gradients. */
+
+struct segment {
+    size_t offset_elems, n_elems; /* of float[n_params] */
+};
+
 #endif

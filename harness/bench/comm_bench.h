@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/base/pages.h"
+#include "harness/base/host_memory.h"
 #include "harness/bench/comm_lane.h"
 #include "harness/bench/comm_pace.h"
 
@@ -58,7 +58,7 @@ struct comm_terms {        /* equal on all ranks, except progress; borrowed */
 };
 
 struct comm_figure {
-    double time_s, low_s, high_s; /* median, and its interval (measure/median.h) */
+    double time_s, low_s, high_s; /* median, and its interval (measure/robust.h) */
     int n_repeats;                /* 0: not measured */
     uint64_t n_wrong;             /* elements, over all ranks and repeats */
     bool is_checked;

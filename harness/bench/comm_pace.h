@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "harness/base/rc.h"
-#include "harness/measure/median.h"
+#include "harness/measure/robust.h"
 
 struct world;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jitter_fit.h - which of the distributions of cluster/noise.h fits repeated times of equal work, and its size. t =
+ * jitter_fit.h - which of the distributions of cluster/cluster.h fits repeated times of equal work, and its size. t =
  * base (1 + ratio X) with X >= 0 of mean 1. Pure.
  *
  * Method: base and ratio of each distribution by L-moments, which single long repeats affect less than a variance

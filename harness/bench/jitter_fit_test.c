@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "harness/cluster/noise.h"
+#include "harness/cluster/cluster.h"
 
 enum { N = 1600 };
 

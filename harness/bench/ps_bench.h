@@ -42,7 +42,7 @@ struct ps_terms {          /* equal on all ranks, except progress; borrowed */
 };
 
 struct ps_figure {
-    double time_s, low_s, high_s; /* per call: median over repeats, and its interval (measure/median.h) */
+    double time_s, low_s, high_s; /* per call: median over repeats, and its interval (measure/robust.h) */
     double p50_s, p99_s;          /* bench.N4 */
     uint64_t n_latencies;
     int n_repeats, n_calls; /* n_calls: per repeat */

@@ -8,8 +8,8 @@
 #include "allreduce/collective_list.h"
 #include "harness/campaign/autotune.h"
 #include "harness/exchange/collective.h"
+#include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
-#include "harness/measure/student.h"
 #include "harness/train/alternation.h"
 
 const struct opt autotune_opt_table[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bottleneck.h - the bottleneck of a simulated step: the part that is busy for most of it, by the counts of the
- * simulation (cluster/link_loads.h).
+ * simulation (cluster/topology.h).
  *
  * Invariants
  *   N1  The share of a part is the least time it needs for its work of a step, over the step's time. It is at most 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim_cost.h - the cost of computing a simulation: one line on standard error, and --cost FILE as JSON. The file also
- * has the load of its links in the steps: the busiest of each kind (cluster/link_loads.h).
+ * has the load of its links in the steps: the busiest of each kind (cluster/topology.h).
  *
  * Real seconds differ from run to run, so they are never in records, which must have equal bytes (L4).
  */

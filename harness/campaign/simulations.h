@@ -19,7 +19,7 @@
 #include <stddef.h>
 
 #include "harness/base/rc.h"
-#include "harness/cluster/link_loads.h"
+#include "harness/cluster/topology.h"
 
 struct progress;
 struct kept_simulations;

@@ -4,12 +4,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/rng.h"
 #include "harness/base/text.h"
-#include "harness/cluster/cluster_file.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/cluster_presets.h"
 
@@ -164,4 +165,44 @@ enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks)
                     "hosts_count of at least %d",
                     c->place, c->place[0] ? ": " : "", c->name, n_placed, what, c->n_hosts, c->n_ranks_per_host,
                     (long long)n_held, what, (n_placed - 1) / c->n_ranks_per_host + 1);
+}
+
+/* Draws from distributions of mean 1 that are never below 0. */
+
+enum { STRAGGLERS_KEY = 0x736c6f77, STEP_BITS = 40 }; /* of rng_permute(): no other permutation of this seed has it */
+
+double noise_straggler_ratio(const struct cluster *c, int rank, int n_workers)
+{
+    if (c->n_stragglers == 0 || rank >= n_workers)
+        return 1;
+    const uint64_t turn = rng_permute(c->seed, STRAGGLERS_KEY, (uint64_t)rank, (uint64_t)n_workers);
+    return turn < (uint64_t)c->n_stragglers ? c->straggler_ratio : 1;
+}
+
+double noise_start_ratio(const struct cluster *c, int rank, int n_workers, int64_t step)
+{
+    return c->start == START_SPREAD && step == 0 && rank < n_workers ? 1 + (double)rank / n_workers : 1;
+}
+
+double noise_step_ratio(const struct cluster *c, int rank, int64_t step)
+{
+    const uint64_t i = (uint64_t)rank << STEP_BITS | ((uint64_t)step & ((UINT64_C(1) << STEP_BITS) - 1));
+    double drawn = 0; /* of mean 1 */
+
+    if (step < 0)
+        return 1;
+    switch ((enum cluster_jitter)c->jitter) {
+    case JITTER_NONE:
+        return 1;
+    case JITTER_EXPONENTIAL:
+        drawn = -log(1 - rng_uniform(c->seed, RNG_JITTER, i));
+        break;
+    case JITTER_HALFNORMAL: /* the mean of |N| is sqrt(2 / pi) */
+        drawn = fabs(rng_normal(c->seed, RNG_JITTER, i)) * 1.2533141373155003;
+        break;
+    case JITTER_LOGNORMAL: /* the mean of e^N is e^(1/2) */
+        drawn = exp(rng_normal(c->seed, RNG_JITTER, i) - 0.5);
+        break;
+    }
+    return 1 + c->jitter_ratio * drawn;
 }

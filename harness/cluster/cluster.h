@@ -10,7 +10,7 @@
  * The table cluster_keys defines the keys, their units, ranges, meanings and defaults. It drives the parser,
  * --cluster-set, `gradmark info --cluster` and the records. hosts_count, ranks_per_host_count, link_bits_per_s,
  * link_latency_s, flops_per_s and memory_bytes_per_s are required; an unknown key is an error. The links that a message
- * crosses: topology.h. The time that work takes on a rank: noise.h.
+ * crosses: topology.h. The time that work takes on a rank: noise_step_ratio().
  */
 #ifndef HARNESS_CLUSTER_CLUSTER_H
 #define HARNESS_CLUSTER_CLUSTER_H
@@ -102,5 +102,22 @@ enum rc cluster_check_compute(const struct cluster *c) MUST_CHECK;
 /* Name of preset i; NULL after the last. */
 const char *cluster_preset_name(int i);
 bool cluster_is_preset(const char *name);
+
+/*
+ * How much slower than described a rank computes: stragglers, and jitter from step to step. Pure functions.
+ *
+ * Invariants
+ *   V1  The same cluster, with its seed, rank and step give the same factor, to the bit, in any order of calls. Factors
+ *       of different ranks and steps are independent.
+ *   V2  A factor is at least 1: jitter only adds time, so that no run is faster than its parts allow. Its mean is 1 +
+ *       jitter_ratio (times straggler_ratio).
+ */
+
+/* Factor on the compute time of worker `rank` of n_workers in every step; higher ranks are servers: 1. */
+double noise_straggler_ratio(const struct cluster *c, int rank, int n_workers);
+/* Factor on the compute time of worker `rank` of n_workers in its step 0, if workers start spread; else 1. */
+double noise_start_ratio(const struct cluster *c, int rank, int n_workers, int64_t step);
+/* Factor on a worker's compute time in this step; step < 0 (outside of steps): 1. */
+double noise_step_ratio(const struct cluster *c, int rank, int64_t step);
 
 #endif

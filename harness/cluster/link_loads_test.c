@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/cluster/link_loads.h"
+#include "harness/cluster/topology.h"
 
 static struct topology job(int n_workers, int n_ranks, const char *settings)
 {

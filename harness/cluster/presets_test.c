@@ -13,7 +13,6 @@
 
 #include "harness/base/rng.h"
 #include "harness/base/suite/names.h"
-#include "harness/cluster/cluster_file.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/cluster_presets.h"
 

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/cluster/cluster.h"
 #include "harness/cluster/cluster_keys.h"
-#include "harness/cluster/noise.h"
 #include "harness/cluster/topology.h"
 
 /* A job of n_ranks, of which n_workers are no servers, on the default cluster with these settings. */

@@ -28,7 +28,6 @@
 
 #include "harness/base/range.h"
 #include "harness/base/rc.h"
-#include "harness/base/segment.h"
 
 struct bucket_opts {
     uint64_t bucket_bytes;    /* 0: one bucket for all gradients */

@@ -71,4 +71,13 @@ size_t compression_gather(uint32_t *index, float *value, size_t n_most, const fl
 bool compression_add(float *sum, size_t n_elems, const uint32_t *index, const float *value, size_t n_pairs);
 #define COMPRESSION_NO_PAIR UINT32_MAX
 
+/* The k elements of an array that are largest in magnitude. */
+
+enum { TOPK_BYTES = 24 }; /* of memory that topk_take() reads and writes per element */
+
+/* For the k largest of left[n_elems] in magnitude, of equals the first ones: taken[i] = left[i], and left[i] becomes 0.
+ * The other elements of taken become 0. NaN is larger than any number. k is at most n_elems. O(n_elems) for any values;
+ * allocates nothing. */
+void topk_take(float *taken, float *left, size_t n_elems, size_t k);
+
 #endif

@@ -13,7 +13,6 @@
 #include "harness/base/rng.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/compression.h"
-#include "harness/exchange/topk.h"
 
 enum { N = 1000 };
 

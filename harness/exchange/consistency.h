@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "harness/base/rc.h"
+#include "harness/base/text.h"
 
 enum consistency_kind { CONSISTENCY_ASYNC, CONSISTENCY_SSP, CONSISTENCY_SYNC, N_CONSISTENCY_KINDS };
 
@@ -49,5 +50,60 @@ bool consistency_bounds_lead(const struct consistency *c);
 bool consistency_waits_for_all(const struct consistency *c);
 /* May a worker have to wait for the gradient that another one pushes in the same step? */
 bool consistency_waits_in_step(const struct consistency *c);
+
+/*
+ * Bins of a histogram of staleness in fixed memory: one for each count below 32, then four to the octave.
+ *
+ *   bin    0  1 ... 31  32  33  34  35  36 ... 39  40 ...  60   61   62   63
+ *   first  0  1 ... 31  32  40  48  56  64 ... 112 128 ... 4096 5120 6144 7168, and all above
+ */
+
+enum { STALENESS_EXACT = 32, STALENESS_BINS = 64 };
+
+/* The least count of bin i < STALENESS_BINS. */
+static inline uint64_t staleness_bin_first(int i)
+{
+    const int octave = (i - STALENESS_EXACT) / 4, quarter = (i - STALENESS_EXACT) % 4;
+
+    return i < STALENESS_EXACT ? (uint64_t)i : (uint64_t)(4 + quarter) << (octave + 3);
+}
+
+/* The bin that counts this one. */
+static inline int staleness_bin(uint64_t count)
+{
+    int i = count < STALENESS_EXACT ? (int)count : STALENESS_EXACT;
+
+    while (i + 1 < STALENESS_BINS && staleness_bin_first(i + 1) <= count)
+        i++;
+    return i;
+}
+
+/*
+ * The rate at which a server applies a late gradient.
+ *
+ *   none      the rate of the worker's step
+ *   inverse   that rate, over max(1, staleness) (Zhang, Gupta, Lian, Liu: Staleness-aware Async-SGD, IJCAI 2016)
+ */
+
+/* Option --lr-staleness: its choices, in the order of the enum. */
+#define LR_STALENESSES "none|inverse"
+enum lr_staleness { LR_STALENESS_NONE, LR_STALENESS_INVERSE };
+
+/* name: one of LR_STALENESSES. */
+static inline enum lr_staleness lr_staleness_of(const char *name)
+{
+    return (enum lr_staleness)text_choice(LR_STALENESSES, name);
+}
+
+static inline const char *lr_staleness_text(enum lr_staleness rule)
+{
+    return rule == LR_STALENESS_INVERSE ? "inverse" : "none";
+}
+
+/* The rate for a gradient after `staleness` updates by other workers. Up to one update late it is lr to the bit. */
+static inline float lr_of_stale(enum lr_staleness rule, float lr, uint64_t staleness)
+{
+    return rule == LR_STALENESS_INVERSE && staleness > 1 ? lr / (float)staleness : lr;
+}
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "harness/exchange/collective.h"
+#include "harness/exchange/exchange_memory.h"
 #include "harness/exchange/exchange_state.h"
-#include "harness/exchange/initial.h"
 #include "harness/net/message_log.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"

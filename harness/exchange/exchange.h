@@ -69,7 +69,9 @@
 #ifndef HARNESS_EXCHANGE_EXCHANGE_H
 #define HARNESS_EXCHANGE_EXCHANGE_H
 
-#include "harness/base/segment.h"
+#include <string.h>
+
+#include "harness/base/range.h"
 #include "harness/exchange/compression.h"
 #include "harness/exchange/exchange_memory.h"
 #include "harness/exchange/periods.h"
@@ -266,5 +268,17 @@ size_t exchange_staging_bytes(const struct sync_mode *mode, const struct collect
 /* Bytes in host memory that a worker needs for env.keeps_undo. Pure. */
 size_t exchange_undo_bytes(const struct sync_mode *mode, const struct compute_backend *compute,
                            const struct optimizer_rule *rule, size_t n_params);
+
+/* Text for the result of exchange_encryption(). */
+
+/* "" if nothing crosses a network. Cannot fail. */
+static inline const char *encryption_words(const char *encryption)
+{
+    if (strcmp(encryption, "curve") == 0)
+        return "CURVE: who listens on the network reads lengths and times alone";
+    if (strcmp(encryption, "clear") == 0)
+        return "none: who listens on the network reads what is exchanged";
+    return "";
+}
 
 #endif

@@ -14,8 +14,8 @@
  */
 #include <assert.h>
 
+#include "harness/exchange/compression.h"
 #include "harness/exchange/exchange_state.h"
-#include "harness/exchange/topk.h"
 #include "harness/net/message_log.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"

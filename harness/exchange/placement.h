@@ -26,7 +26,6 @@
 
 #include "harness/base/range.h"
 #include "harness/base/rc.h"
-#include "harness/base/segment.h"
 
 enum placement_kind { PLACEMENT_SPLIT, PLACEMENT_WHOLE, PLACEMENT_ROUND_ROBIN, PLACEMENT_CHUNK };
 

@@ -37,11 +37,9 @@
 #include "harness/exchange/buckets.h"
 #include "harness/exchange/compression.h"
 #include "harness/exchange/consistency.h"
-#include "harness/exchange/lr_staleness.h"
 #include "harness/exchange/periods.h"
 #include "harness/exchange/placement.h"
 #include "harness/exchange/refused.h"
-#include "harness/exchange/staleness.h"
 
 struct world;
 struct transport;

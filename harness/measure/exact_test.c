@@ -15,7 +15,6 @@
 #include "harness/measure/histogram.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
-#include "harness/measure/student.h"
 
 static const double LONG_MEAN = 9.484725763711815, LONG_ERROR = 0.05742714244535193,
                     LONG_N_BLOCKS_EFFECTIVE = 5197.532170170958, LONG_N_EFFECTIVE = 10385.914295728393;

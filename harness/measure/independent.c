@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "harness/measure/interval.h"
-#include "harness/measure/student.h"
 
 static const double ROUNDING = 1e-12;
 

@@ -15,8 +15,7 @@
 #include "harness/measure/independent.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
-#include "harness/measure/student.h"
-#include "harness/measure/suite/independent_suite.h"
+#include "harness/measure/suite/suites.h"
 
 static double variance_of_logs(const double *x, size_t n)
 {

@@ -35,4 +35,12 @@ enum { INTERVAL_ENDS_BYTES = 64 };
 const char *interval_ends(char out[INTERVAL_ENDS_BYTES], const char *format, const char *between, double low,
                           double high);
 
+/*
+ * Distribution of Student's t; the part of interval.c that is not about intervals. The quantile itself is
+ * declared in interval.h.
+ */
+
+/* P(|T| > t) of Student's t with dof > 0 degrees of freedom, t >= 0. Relative error < 1e-10. Cannot fail. */
+double student_two_sided(double t, double dof);
+
 #endif

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "harness/measure/interval.h"
-#include "harness/measure/suite/interval_suite.h"
+#include "harness/measure/suite/suites.h"
 
 static const struct interval_impl REAL = { student_t_975, interval_autocorrelated, interval_of_launches,
                                            interval_reciprocal };

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "harness/measure/interval.h"
-#include "harness/measure/suite/learning_suite.h"
+#include "harness/measure/suite/suites.h"
 
 static void say(struct learning *l, enum learned learned, enum learning_why why)
 {

@@ -8,7 +8,6 @@
 
 #include "harness/measure/interval.h"
 #include "harness/measure/sorted.h"
-#include "harness/measure/student.h"
 
 static const double FAR_ERRORS = 0.9 /* measure.C3 */, ROUNDING = 1e-12;
 

@@ -14,8 +14,7 @@
 
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
-#include "harness/measure/student.h"
-#include "harness/measure/suite/paired_suite.h"
+#include "harness/measure/suite/suites.h"
 
 static const struct paired_impl REAL = { compare_pairs, pairs_for_power, verdicts_that_hold };
 

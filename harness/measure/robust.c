@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/measure/interval.h"
 #include "harness/measure/sorted.h"
-#include "harness/measure/student.h"
 
 static const double MAD_TO_SD = 1.482602218505602, DISTANCE_TO_SD = 2.2219, DOF_PER_TWO = 0.9, MOST_DOF = 15;
 
@@ -121,4 +121,36 @@ enum rc robust_q_values(double *q, const double *p, size_t n, size_t n_tests)
     }
     free(ranked);
     return RC_OK;
+}
+
+#define TAIL 0.025
+
+/* The most k >= 1 with P(fewer than k of n on one side) <= TAIL, of a binomial of probability 1/2; 0: none. */
+static size_t rank_of_low(size_t n)
+{
+    double one = exp2(-(double)n), below = one; /* P(i of n), P(at most i) */
+    size_t k = 0;
+
+    while (below <= TAIL) {
+        one *= (double)(n - k) / (double)(k + 1);
+        below += one;
+        k++;
+    }
+    return k;
+}
+
+struct interval median_interval(double *x, size_t n)
+{
+    struct interval i = { NAN, NAN, NAN, (double)n };
+
+    if (n == 0)
+        return i;
+    sorted_make(x, n);
+    i.mean = sorted_median(x, n);
+    const size_t k = rank_of_low(n);
+    if (k > 0) {
+        i.low = x[k - 1];
+        i.high = x[n - k];
+    }
+    return i;
 }

@@ -23,6 +23,7 @@
 #include <stddef.h>
 
 #include "harness/base/rc.h"
+#include "harness/measure/interval.h"
 
 /* Reorders x[n]; none is NaN; n 0: NaN. O(n log n). Cannot fail. */
 double robust_median(double *x, size_t n);
@@ -46,5 +47,16 @@ double robust_upper_tail(double deviation, double spread, double dof);
 /* measure.M4. q[n] := q of p[n], the smallest of n_tests >= n values; values of 1 may be omitted from p. q may be p.
  * O(n log n). RC_NOMEM. */
 enum rc robust_q_values(double *q, const double *p, size_t n, size_t n_tests) MUST_CHECK;
+
+/*
+ * The 95 % interval of a median, by order statistics. It holds for any distribution: the median lies between
+ * the k-th smallest and the k-th largest of n independent values, unless fewer than k values lie on one side of it. The
+ * probability of that is binomial (Conover, Practical Nonparametric Statistics, section 3.2). For repeated
+ * measurements, in which a few disturbed values would shift a mean.
+ */
+
+/* Sorts x[n]; mean is the median. At least 95 %: the narrowest such pair. n < 6: no pair reaches that; low and high are
+ * NaN (measure.I4). n 0: mean, low and high are NaN. O(n log n). Cannot fail. */
+struct interval median_interval(double *x, size_t n);
 
 #endif

@@ -14,7 +14,7 @@
  *   S2  Warm-up is a start that differs from all that follows. Its mean lies beyond that of 95 % of all later windows
  *       of the same length. A pattern that recurs later is not warm-up, and is not cut.
  *   S3  A switch is one shift of the level after the first quarter, by at least 5 %, significant at 1 %
- *       (level_shift.h), with a steady level before and after it. It is reported, not cut off. Warm-up is then searched
+ *       (level_shift_find() below), with a steady level before and after it. It is reported, not cut off. Warm-up is then searched
  *       in the part before it.
  *   S4  A series can be too short for a decision, which is not the same as not steady. The rule needs 20 values, and S3
  *       needs 40. A cut at the limit is no evidence with fewer than 200: 1 % to 40 % of series of independent values
@@ -23,6 +23,7 @@
 #ifndef HARNESS_MEASURE_STEADY_H
 #define HARNESS_MEASURE_STEADY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define STEADY_RULE "mser5"
@@ -47,5 +48,37 @@ struct steady steady_find(const double *x, size_t n);
 
 /* "too short", "reached", "not reached", "switch". */
 const char *steady_state_text(enum steady_state state);
+
+/*
+ * One shift of the level of a series: the split into two levels with the least squared deviations.
+ * Private to this module.
+ *
+ * The test of a split is Student's two-sample test with equal variances. Its probability is multiplied by the number of
+ * possible places of the shift (Bonferroni). Of series of independent normal values without a shift, at most
+ * LEVEL_SHIFT_ALARM_RATIO are reported as shifted. Values that depend on their neighbours must first be averaged in
+ * blocks, long enough that the blocks are independent.
+ */
+
+#define LEVEL_SHIFT_ALARM_RATIO 0.01
+
+struct level_shift {
+    size_t index;         /* first value of the second level; 0 < index < n */
+    double before, after; /* the two levels, means */
+    double squares;       /* of all deviations from them */
+    bool is_significant;
+};
+
+/* The best split of y[n]. n < 3: not significant, index 0. Pure, O(n). */
+struct level_shift level_shift_find(const double *y, size_t n);
+
+struct fitted_line {
+    double rise;    /* over the whole series: slope x n */
+    double squares; /* of all deviations from it */
+    bool is_significant;
+};
+
+/* The straight line of least squares through y[n]. A drifting series has less deviation from it than from any two
+ * levels. Significant: Student's test of the slope, at LEVEL_SHIFT_ALARM_RATIO. n < 3: not significant. Pure, O(n). */
+struct fitted_line line_find(const double *y, size_t n);
 
 #endif

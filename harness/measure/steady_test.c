@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "harness/measure/suite/steady_suite.h"
+#include "harness/measure/suite/suites.h"
 
 static void suite_holds(void **state)
 {

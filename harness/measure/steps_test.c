@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "harness/measure/suite/steps_suite.h"
+#include "harness/measure/suite/suites.h"
 
 static void suite_holds(void **state)
 {

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "harness/base/file.h"
-#include "harness/base/output.h"
 #include "harness/report/record_keys.h"
 #include "harness/report/xml.h"
 

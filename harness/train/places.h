@@ -32,7 +32,7 @@ enum rc places_write_ranks(struct report *to, const struct train_job *job, const
 /* Add to the summary: placement and the server that holds most, consistency, rate of stale gradients, dropped
  * gradients. Null without servers. */
 void record_servers(struct record *r, const struct train_job *job, const struct train_result *result);
-/* For rank i of the result: dropped gradients, lead, and staleness as a histogram (exchange/staleness.h). A worker's
+/* For rank i of the result: dropped gradients, lead, and staleness as a histogram (exchange/consistency.h). A worker's
  * histogram has its own steps, each with the staleness of its stalest part. A server's has all parts that it applied.
  * Null without servers. */
 void record_server_of_rank(struct record *r, const struct train_job *job, const struct train_result *result, int i);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "harness/base/opt_help.h"
+#include "harness/base/opt.h"
 #include "harness/exchange/collective.h"
 #include "harness/report/suite/report_kit.h"
 #include "harness/train/suite/train_kit.h"

@@ -8,7 +8,6 @@
 #include "harness/bench/calibration.h"
 #include "harness/campaign/last_words.h"
 #include "harness/campaign/used_cluster.h"
-#include "harness/cluster/cluster_file.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/report/manifest.h"
 #include "harness/verbs/calibrate_report.h"

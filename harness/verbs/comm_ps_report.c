@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "harness/exchange/encryption.h"
+#include "harness/exchange/exchange.h"
 #include "harness/verbs/comm_formats.h"
 
 static const char *const lane_keys[PS_N_LANES] = { "push", "pull", "push_pull", "bound" };

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "harness/base/opt_help.h"
+#include "harness/base/opt.h"
 #include "harness/verbs/verb.h"
 
 enum { HELP_MOST_OPTIONS = 256 };

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "harness/base/output.h"
+#include "harness/base/file.h"
 #include "harness/base/text.h"
 #include "harness/report/manifest.h"
 #include "harness/report/table.h"

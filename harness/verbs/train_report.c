@@ -8,7 +8,7 @@
 
 #include "harness/base/terminal.h"
 #include "harness/base/text.h"
-#include "harness/exchange/encryption.h"
+#include "harness/exchange/exchange.h"
 #include "harness/report/horovod.h"
 #include "harness/report/table.h"
 #include "harness/train/alternation.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/base/output.h"
+#include "harness/base/file.h"
 #include "harness/base/text.h"
 #include "harness/verbs/verb_files.h"
 #include "harness/world/stop.h"

@@ -21,7 +21,7 @@ enum verb_stage {
 enum { VERB_MAX_GROUPS = 10 + MAX_MODULE_GROUPS, VERB_MAX_OPERANDS = 2 };
 
 struct verb_output {    /* how a subcommand prints */
-    bool json;          /* records alone go to standard output: they are written with output.h or report_open("-") */
+    bool json;          /* records alone go to standard output: they are written with file.h or report_open("-") */
     bool quiet;         /* what is printed to stderr is dropped, but not the error that ends the subcommand */
     const char *format; /* of its tables: a choice of verb.format; NULL: it has none */
 };

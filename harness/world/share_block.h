@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "harness/base/pages.h"
+#include "harness/base/host_memory.h"
 #include "harness/base/rc.h"
 #include "harness/world/share.h"
 

@@ -74,7 +74,7 @@
 
 #include "harness/base/module.h"
 #include "harness/base/rc.h"
-#include "harness/cluster/link_loads.h"
+#include "harness/cluster/topology.h"
 #include "harness/world/peers.h"
 
 struct guest_event {            /* a late joiner (world.W9) that has entered */
@@ -195,7 +195,7 @@ struct world_ops {
     void (*pause)(struct world *w, uint64_t ns);
     /* Optional (may be NULL): default nothing. Account for work just done: flops of arithmetic
      * and bytes streamed through memory; in sim, max(flops / flops_per_s, bytes /
-     * memory_bytes_per_s) of this rank passes, times its slowness (cluster/noise.h). */
+     * memory_bytes_per_s) of this rank passes, times its slowness (cluster/cluster.h). */
     void (*charge)(struct world *w, double flops, double bytes);
     /* Optional (may be NULL): default pause(). Repeats recorded work of ns; in sim a slow rank takes longer. */
     void (*work)(struct world *w, uint64_t ns);

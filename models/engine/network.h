@@ -15,7 +15,7 @@
 #ifndef MODELS_ENGINE_NETWORK_H
 #define MODELS_ENGINE_NETWORK_H
 
-#include "harness/base/segment.h"
+#include "harness/base/range.h"
 #include "harness/compute/compute.h"
 
 enum node_kind {

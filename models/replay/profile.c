@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "harness/base/file.h"
-#include "harness/base/output.h"
 #include "models/engine/network.h"
 
 void profile_close(struct profile **p)

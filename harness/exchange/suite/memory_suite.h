@@ -4,7 +4,6 @@
 #define HARNESS_EXCHANGE_SUITE_MEMORY_SUITE_H
 
 #include "harness/exchange/exchange_memory.h"
-#include "harness/exchange/initial.h"
 
 struct memory_impl {
     const char *name;

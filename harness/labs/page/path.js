@@ -8,7 +8,7 @@
  *
  *   order of samples   harness/base/rng.c, data/dataset.c, job_first_sample() of harness/train
  *   gradient           models/linear.c; sums in 32 lanes: harness/compute/cpu/kernels.c
- *   update             sgd() of kernels.c; rate: harness/train/schedule.c, harness/exchange/lr_staleness.h
+ *   update             sgd() of kernels.c; rate: harness/train/schedule.c, harness/exchange/consistency.h
  *   sum over workers   allreduce/ring.c; end_round() of ps/server_push.c
  *
  * harness/verbs/interactive_browser_test compares paths with those of the program, step by step.

@@ -4,14 +4,13 @@
  * unequal numbers of launches and unequal spreads, the smaller number with the larger spread among them, where a
  * pooled variance is wrong by the most. All numbers come from rng.h, so the counts are the same on every run.
  */
-#include "harness/measure/suite/independent_suite.h"
+#include "harness/measure/suite/suites.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "harness/base/rng.h"
-#include "harness/measure/suite/expect_kit.h"
 
 static int check_known(independent_fn *compare)
 {

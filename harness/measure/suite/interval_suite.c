@@ -3,7 +3,7 @@
  * interval_suite.c - known values, and a long-run promise counted out: how often an interval holds
  * the true mean. All numbers come from rng.h, so the counts are the same on every run.
  */
-#include "harness/measure/suite/interval_suite.h"
+#include "harness/measure/suite/suites.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
-#include "harness/measure/suite/expect_kit.h"
 
 static int check_student(const struct interval_impl *impl)
 {

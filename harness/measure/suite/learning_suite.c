@@ -3,14 +3,13 @@
  * learning_suite.c - runs of known outcome, at the edges of each rule, and false alarms counted out. All numbers come
  * from rng.h, so the counts are the same on every run.
  */
-#include "harness/measure/suite/learning_suite.h"
+#include "harness/measure/suite/suites.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/base/rng.h"
-#include "harness/measure/suite/expect_kit.h"
 
 enum { N = 200, N_RUNS = 1000 };
 static const double CHANCE = 2.302585092994046; /* 10 classes */

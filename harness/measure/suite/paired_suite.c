@@ -4,14 +4,13 @@
  * drift or change between two speeds, of four ways to train that are equal or differ by 2 or 10 %. All numbers come
  * from rng.h, so the counts are the same on every run.
  */
-#include "harness/measure/suite/paired_suite.h"
+#include "harness/measure/suite/suites.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/base/rng.h"
-#include "harness/measure/suite/expect_kit.h"
 
 static int check_known(const struct paired_impl *impl) /* measure.C1, C2 */
 {

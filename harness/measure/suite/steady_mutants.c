@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/measure/suite/steady_suite.h"
+#include "harness/measure/suite/suites.h"
 
 /* measure.S1: half of the run is cut off, and nothing said. */
 static struct steady bug_accept_limit(const double *x, size_t n)

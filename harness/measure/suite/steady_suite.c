@@ -3,7 +3,7 @@
  * steady_suite.c - series whose state is known by construction, and false alarms counted out. All numbers come from
  * rng.h, so the counts are the same on every run.
  */
-#include "harness/measure/suite/steady_suite.h"
+#include "harness/measure/suite/suites.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
-#include "harness/measure/suite/expect_kit.h"
 
 enum { MAX_N = 4000, N = 400, N_SEEDS = 50 };
 

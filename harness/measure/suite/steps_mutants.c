@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/measure/histogram.h"
-#include "harness/measure/suite/steps_suite.h"
+#include "harness/measure/suite/suites.h"
 
 /* Rank 0's own rate times the number of workers. */
 static enum rc bug_rank0(struct steps_summary *out, const struct steps *in)

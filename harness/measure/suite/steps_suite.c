@@ -3,7 +3,7 @@
  * steps_suite.c - constructed runs with known answers: how long each worker computes, and for which other it waits.
  * Times are whole nanoseconds, so that expected values are exact.
  */
-#include "harness/measure/suite/steps_suite.h"
+#include "harness/measure/suite/suites.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
-#include "harness/measure/suite/expect_kit.h"
 
 enum { MAX_STAMPS = 4096 };
 #define US UINT64_C(1000)

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "harness/base/pages.h"
+#include "harness/base/host_memory.h"
 #include "harness/world/share.h"
 #include "harness/world/suite/deny.h"
 #include "harness/world/suite/share_suite.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/cluster/noise.h"
+#include "harness/cluster/cluster.h"
 #include "harness/world/share.h"
 #include "harness/world/sim/world_sim.h"
 #include "harness/world/world.h"

@@ -3,7 +3,6 @@
 #ifndef HARNESS_WORLD_SIM_SIM_WORLD_H
 #define HARNESS_WORLD_SIM_SIM_WORLD_H
 
-#include "harness/cluster/link_loads.h"
 #include "harness/cluster/topology.h"
 #include "harness/world/sim/sim_engine.h"
 #include "harness/world/sim/world_sim.h"

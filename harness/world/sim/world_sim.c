@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cluster/noise.h"
+#include "harness/cluster/cluster.h"
 #include "harness/cluster/topology.h"
 #include "harness/world/share_inner.h"
 #include "harness/world/sim/sim_engine.h"

@@ -15,7 +15,6 @@
 #include <sys/resource.h>
 
 #include "harness/base/host_memory.h"
-#include "harness/base/pages.h"
 #include "harness/world/share.h"
 #include "harness/world/share_block.h"
 #include "harness/world/suite/share_mutants.h"
