@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/gmimg_format.h"
+#include "data/gmimg.h"
 #include "data/image_folders.h"
 #include "data/pixels.h"
 

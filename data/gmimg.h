@@ -22,6 +22,8 @@
 #ifndef DATA_GMIMG_H
 #define DATA_GMIMG_H
 
+#include <sodium.h>
+
 #include "data/pixels.h"
 
 /* Check the block of image i (of this shard). RC_INVAL if it differs from what was written: file and offset. Any
@@ -44,5 +46,29 @@ void gmimg_writer_close(struct gmimg_writer **w); /* NULL-safe, nulls; drops wha
 /* Write images [first, first + n_images) of d, which must have bytes (ops->bytes), as one shard: a whole file, or none.
  * RC_INVAL, RC_IO, and errors of reading d. */
 enum rc gmimg_write(const char *path, const struct dataset *d, size_t first, size_t n_images) MUST_CHECK;
+
+/* The offsets of gmimg.h's table, and its checksum. Private to this module. */
+
+enum {
+    GMIMG_OFFSET_SHAPE = 8, /* C, H, W, n_classes */
+    GMIMG_OFFSET_N_IMAGES = 24,
+    GMIMG_OFFSET_BLOCK_IMAGES = 32,
+    GMIMG_OFFSET_INDEX_SUM = 40,
+    GMIMG_OFFSET_HEADER_SUM = 56,
+    GMIMG_OFFSET_ZERO_4 = 36, /* nothing yet: zero */
+    GMIMG_OFFSET_ZERO_8 = 72,
+    GMIMG_HEADER_BYTES = 80,
+    GMIMG_SUM_BYTES = crypto_generichash_BYTES_MIN,
+    GMIMG_LABEL_BYTES = 4,
+    GMIMG_MAX_SIDE = 8192,
+    GMIMG_MAX_CHANNELS = 64,
+    GMIMG_MAX_CLASSES = 1000000,
+};
+#define GMIMG_MAGIC "GMIMG01" /* and its zero byte */
+
+static inline void gmimg_sum(unsigned char out[GMIMG_SUM_BYTES], const unsigned char *bytes, size_t n_bytes)
+{
+    (void)crypto_generichash(out, GMIMG_SUM_BYTES, bytes, n_bytes, NULL, 0); /* can't fail: sizes are in range */
+}
 
 #endif

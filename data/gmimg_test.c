@@ -19,7 +19,6 @@
 
 #include "data/gmimg.h"
 #include "data/suite/test_files.h"
-#include "data/suite/test_wrapped.h"
 
 static const char *digits_path;
 

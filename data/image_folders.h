@@ -22,7 +22,7 @@
 #include <stdbool.h>
 
 #include "data/dataset.h"
-#include "data/picture_crop.h"
+#include "data/picture.h"
 
 /* Does the folder at path hold folders? (dataset_path_is_folders() also checks that it is no other data set.) */
 bool image_folders_at(const char *path);

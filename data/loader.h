@@ -17,7 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "data/batch_order.h"
 #include "data/dataset.h"
 #include "harness/compute/compute.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "data/picture_crop.h"
+#include "data/picture.h"
 #include "data/suite/test_files.h"
 #include "harness/base/suite/names.h"
 

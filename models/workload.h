@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "data/batch_order.h"
+#include "data/dataset.h"
 #include "harness/base/module.h"
 #include "harness/base/range.h"
 #include "harness/base/rc.h"
@@ -66,7 +66,7 @@ struct training_env { /* borrowed; outlives the training */
     struct network_opts network;        /* image networks */
     const struct profile *profile;      /* for workloads that play a profile */
     const struct pipeline_stage *stage; /* this training is a stage of a network (engine/stage.h); NULL: all of it */
-    const struct dense_shard *shard;    /* this training is a shard of split dense layers (engine/shard.h): gradient()
+    const struct dense_shard *shard;    /* this training is a shard of split dense layers (engine/stage.h): gradient()
                                            is as in models.D3; NULL: not split */
 };
 

@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 #include "data/gmimg.h"
-#include "data/gmimg_format.h"
 #include "harness/base/bytes.h"
 
 enum { GUARD = 3 };

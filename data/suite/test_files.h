@@ -53,4 +53,26 @@ struct test_want {
 /* Every label, byte and float of d that is not what w and the two functions above say; asserts the shape. */
 int test_files_count_wrong(const struct dataset *d, const struct test_want *w);
 
+/* For tests: a data set that returns what another one does; a test replaces one of its operations. */
+
+struct wrapped { /* the mutant of a data set */
+    struct dataset base;
+    const struct dataset *real;
+};
+
+static inline const struct dataset *real_of(const struct dataset *d)
+{
+    return ((const struct wrapped *)d)->real;
+}
+
+static inline uint32_t real_label(const struct dataset *d, size_t i)
+{
+    return real_of(d)->ops->label(real_of(d), i);
+}
+
+static inline enum rc real_bytes(const struct dataset *d, size_t i, uint8_t *out)
+{
+    return real_of(d)->ops->bytes(real_of(d), i, out);
+}
+
 #endif

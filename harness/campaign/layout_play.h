@@ -5,7 +5,7 @@
  * It plays the schedule (models/engine/stage.h) with shared links. Stages compute their micro-batches
  * in the order of the schedule, each after its inputs have arrived, while their messages are outstanding. A stage's
  * exchange and update follow its last backward. All replicas of a stage count as one (layout_play.L2). The result is a
- * prediction, not a bound: models/engine/stage_timing.h has the bound, without shared links.
+ * prediction, not a bound: models/engine/stage.h has the bound, without shared links.
  */
 #ifndef HARNESS_CAMPAIGN_LAYOUT_PLAY_H
 #define HARNESS_CAMPAIGN_LAYOUT_PLAY_H

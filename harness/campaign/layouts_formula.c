@@ -8,7 +8,7 @@
 
 #include "harness/campaign/layout_play.h"
 #include "models/engine/network_shard.h"
-#include "models/engine/stage_timing.h"
+#include "models/engine/stage.h"
 #include "models/engine/training.h"
 
 enum {

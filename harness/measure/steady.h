@@ -14,8 +14,8 @@
  *   S2  Warm-up is a start that differs from all that follows. Its mean lies beyond that of 95 % of all later windows
  *       of the same length. A pattern that recurs later is not warm-up, and is not cut.
  *   S3  A switch is one shift of the level after the first quarter, by at least 5 %, significant at 1 %
- *       (level_shift_find() below), with a steady level before and after it. It is reported, not cut off. Warm-up is then searched
- *       in the part before it.
+ *       (level_shift_find() below), with a steady level before and after it. It is reported, not cut off. Warm-up is
+ *       then searched in the part before it.
  *   S4  A series can be too short for a decision, which is not the same as not steady. The rule needs 20 values, and S3
  *       needs 40. A cut at the limit is no evidence with fewer than 200: 1 % to 40 % of series of independent values
  *       have it.

@@ -10,7 +10,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/measure/steps.h"
 #include "harness/train/job_batch.h"
-#include "harness/train/rank_steps.h"
+#include "harness/train/rank_state.h"
 
 bool alternation_is_alone(uint64_t turn_steps, size_t step)
 {

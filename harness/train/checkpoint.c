@@ -13,7 +13,6 @@
 #include "harness/base/file.h"
 #include "harness/exchange/exchange.h"
 #include "harness/train/rank_state.h"
-#include "harness/train/rank_steps.h"
 #include "models/engine/training.h"
 
 /* --- the file --- */

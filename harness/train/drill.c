@@ -11,7 +11,6 @@
 #include "harness/exchange/exchange.h"
 #include "harness/net/transport.h"
 #include "harness/train/rank_state.h"
-#include "harness/train/rank_steps.h"
 
 /* --- options --- */
 

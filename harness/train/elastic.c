@@ -9,7 +9,6 @@
 #include "harness/exchange/exchange.h"
 #include "harness/net/transport.h"
 #include "harness/train/rank_state.h"
-#include "harness/train/rank_steps.h"
 #include "harness/world/span.h"
 #include "harness/world/stop.h"
 

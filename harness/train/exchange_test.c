@@ -4,7 +4,7 @@
  * exchange_test.c WORLD TRANSPORT MODE COMPRESSION - the same with it, and two workers at most (E9).
  * exchange_test.c mutant I - on mutant I of the modes (sync_mutants.h), in threads: some case must catch it.
  * exchange_test.c WORLD TRANSPORT stopped - E7: back to the last common step, wherever an allreduce is stopped.
- * exchange_test.c stopped_mutant I - the suite catches it when that mode has bug I of stopped_mode.h.
+ * exchange_test.c stopped_mutant I - the suite catches it when that mode has bug I of exchange_suite.h.
  * exchange_test.c plans - E3: ranks that cut their gradients differently are found and named.
  */
 #include <stdio.h>
@@ -17,7 +17,6 @@
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/train/suite/exchange_suite.h"
-#include "harness/train/suite/stopped_mode.h"
 #include "harness/train/suite/sync_mutants.h"
 #include "harness/train/train.h"
 #include "harness/world/world.h"

@@ -9,7 +9,6 @@
 #include "harness/net/transport.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/rank_state.h"
-#include "harness/train/rank_steps.h"
 #include "harness/world/span.h"
 #include "models/engine/training.h"
 

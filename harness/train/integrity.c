@@ -8,10 +8,8 @@
 
 #include "harness/base/text.h"
 #include "harness/exchange/exchange.h"
-#include "harness/train/integrity.h"
 #include "harness/train/job_exchange.h"
 #include "harness/train/rank_state.h"
-#include "harness/train/rank_steps.h"
 
 /* --- hashes, and who is corrupt --- */
 

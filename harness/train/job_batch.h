@@ -3,7 +3,7 @@
 #ifndef HARNESS_TRAIN_JOB_BATCH_H
 #define HARNESS_TRAIN_JOB_BATCH_H
 
-#include "data/batch_order.h"
+#include "data/dataset.h"
 #include "harness/train/train.h"
 
 /*

@@ -83,7 +83,7 @@ static size_t exchange_bytes(const struct train_job *job, const struct network *
 {
     size_t n_bytes = module_need(job).worker_bytes + job_periods_bytes(job);
     const size_t K = (size_t)job->shard.n_shards;
-    const size_t n_crossing = job->profile && K > 0 ? 2 * K + 1 : K; /* chunks: shard.c, replay_shard.c */
+    const size_t n_crossing = job->profile && K > 0 ? 2 * K + 1 : K; /* chunks: shard.c, replay_stage.c */
 
     if (n)
         n_bytes += N_BATCHES_MADE * micro_batch *

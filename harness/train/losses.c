@@ -20,7 +20,6 @@
 #include "harness/exchange/exchange.h"
 #include "harness/train/elastic.h"
 #include "harness/train/rank_state.h"
-#include "harness/train/rank_steps.h"
 #include "models/engine/training.h"
 
 /* --- running means --- */

@@ -4,8 +4,6 @@
  *   a gradient takes 9, 5, 6, 9, 5, 6, ... ms; memory takes 1 ns a byte, now and then more; a message of n bytes takes
  *   50 us + 10 ns n one way, and 20 us more the first time. Other ranks' limits come from the test.
  */
-#include "harness/train/bound.h"
-
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +13,8 @@
 #include <cmocka.h>
 
 #include "harness/net/transport.h"
+#include "harness/train/bound.h"
+#include "harness/train/job.h"
 
 enum { N_RANKS = 5, US = 1000, MS = 1000000, BATCH = 7 };
 
@@ -384,6 +384,64 @@ static void repeats_are_limited(void **state)
     assert_int_equal(p.world.n_served, 51 + 3);
 }
 
+/* The largest batch that fits, at the edges. */
+
+/* 1000 bytes, and 100 for each sample. */
+static enum rc bytes_of(const void *arg, size_t batch, double *n_bytes)
+{
+    const size_t *refused = arg;
+
+    *n_bytes = 1000 + 100 * (double)batch;
+    return batch == *refused ? rc_raise(RC_INVAL, "a batch that cannot be") : RC_OK;
+}
+
+static void the_largest_that_fits(void **state)
+{
+    static const struct {
+        size_t too_large;
+        double available_bytes;
+        const char *text;
+    } cases[] = {
+        { 1000, 2000, "--batch 10 fits" }, /* to the byte */
+        { 1000, 1999, "--batch 9 fits" },          { 1000, 1100, "--batch 1 fits" },
+        { 1000, 1099, "not even --batch 1 fits" }, { 8, 1e9, "--batch 7 fits" },
+        { 1, 1e9, "not even --batch 1 fits" },
+    };
+    const size_t none = 0;
+    char text[MAX_BATCH_TEXT_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(max_batch_text(text, cases[i].too_large, 1, cases[i].available_bytes, bytes_of, &none), RC_OK);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+/* A batch in three parts: those that have three equal ones. */
+static void multiples_are_named(void **state)
+{
+    const size_t none = 0;
+    char text[MAX_BATCH_TEXT_BYTES];
+
+    (void)state;
+    assert_int_equal(max_batch_text(text, 999, 3, 2000, bytes_of, &none), RC_OK);
+    assert_string_equal(text, "--batch 9 fits");
+    assert_int_equal(max_batch_text(text, 12, 3, 1299, bytes_of, &none), RC_OK);
+    assert_string_equal(text, "not even --batch 3 fits");
+    assert_int_equal(max_batch_text(text, 12, 3, 1e9, bytes_of, &none), RC_OK);
+    assert_string_equal(text, "--batch 9 fits");
+}
+
+static void errors_are_those_of_the_bytes(void **state)
+{
+    const size_t middle = 4;
+    char text[MAX_BATCH_TEXT_BYTES];
+
+    (void)state;
+    assert_int_equal(max_batch_text(text, 8, 1, 1e9, bytes_of, &middle), RC_INVAL);
+    assert_string_equal(rc_message(), "a batch that cannot be");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +455,9 @@ int main(void)
         cmocka_unit_test(other_workers_measure_no_baseline),
         cmocka_unit_test(what_does_not_happen_has_no_limit),
         cmocka_unit_test(repeats_are_limited),
+        cmocka_unit_test(the_largest_that_fits),
+        cmocka_unit_test(multiples_are_named),
+        cmocka_unit_test(errors_are_those_of_the_bytes),
     };
 
     return cmocka_run_group_tests_name("probe", tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #include "harness/train/disturbed.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/omission.h"
-#include "harness/train/rank_steps.h"
+#include "harness/train/rank_state.h"
 #include "harness/train/shard.h"
 #include "models/engine/training.h"
 

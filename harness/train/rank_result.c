@@ -10,7 +10,7 @@
 #include "harness/train/elastic.h"
 #include "harness/train/omission.h"
 #include "harness/train/places.h"
-#include "harness/train/rank_steps.h"
+#include "harness/train/rank_state.h"
 #include "harness/train/stages.h"
 #include "harness/world/child.h"
 #include "models/engine/training.h"

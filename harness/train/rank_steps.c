@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_steps.c - the training loop, and the table of what features do in it. */
-#include "harness/train/rank_steps.h"
+#include "harness/train/rank_state.h"
 
 #include "harness/base/hold.h"
 #include "harness/train/elastic.h"

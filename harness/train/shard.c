@@ -17,7 +17,7 @@
 #include "harness/world/span.h"
 #include "models/engine/device_pipe.h"
 #include "models/engine/network_shard.h"
-#include "models/replay/replay_shard.h"
+#include "models/replay/player.h"
 
 /* --- the job of a shard --- */
 
@@ -453,7 +453,7 @@ out:
 
 /*
  * The ranks of a group of --shard-dense (shard.h), and how their activations cross
- * (models/engine/shard.h).
+ * (models/engine/stage.h).
  *
  * A gather and a scatter are one message from each rank of the group to each other one: the bytes of a ring, and one
  * latency. Sums are added in the order of shards, whatever came first.

@@ -17,7 +17,7 @@
 #include "harness/world/span.h"
 #include "models/engine/device_pipe.h"
 #include "models/engine/network.h"
-#include "models/engine/stage_timing.h"
+#include "models/engine/stage.h"
 #include "models/replay/profile.h"
 
 /* --- the job of a stage --- */

@@ -59,7 +59,7 @@ struct stage_limits {             /* of one stage, measured; seconds */
     double exchange_s;            /* of its gradients among its replicas, per step; 0: no replicas; NaN: not known */
 };
 
-/* The least time of a step: the longest path through the schedule (models/engine/stage_timing.h). Times are the
+/* The least time of a step: the longest path through the schedule (models/engine/stage.h). Times are the
  * profile's, else the least that any replica of a stage computed for a micro-batch in this run. Steps follow each
  * other; each stage exchanges its gradients after its last backward, unless the exchange starts earlier. With S equal
  * stages, M micro-batches and free messages it is (M + S - 1) / M times a stage's computing in a step (Huang et al.,

@@ -47,7 +47,6 @@
 #include "harness/world/span.h"
 #include "harness/world/world.h"
 #include "models/engine/network_shard.h"
-#include "models/engine/shard.h"
 #include "models/engine/stage.h"
 #include "models/workload.h"
 

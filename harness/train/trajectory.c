@@ -7,8 +7,6 @@
 
 #include "harness/base/file.h"
 #include "harness/train/rank_state.h"
-#include "harness/train/rank_steps.h"
-#include "harness/train/trajectory.h"
 
 /* --- the table --- */
 

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "data/gmimg.h"
-#include "data/gmimg_format.h"
 #include "data/image_folders.h"
 #include "harness/base/file.h"
 #include "harness/base/folder.h"

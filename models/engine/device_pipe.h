@@ -14,7 +14,6 @@
 #define MODELS_ENGINE_DEVICE_PIPE_H
 
 #include "harness/compute/compute.h"
-#include "models/engine/shard.h"
 #include "models/engine/stage.h"
 
 enum { DEVICE_PIPE_LEAST = 2 }; /* n_places: batches evaluated at once */

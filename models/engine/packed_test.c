@@ -18,7 +18,7 @@
 #include "harness/compute/cuda/cuda.h"
 #include "harness/compute/cuda/on_host/on_host_test.h"
 #include "models/engine/trainer.h"
-#include "models/suite/patchwork.h"
+#include "models/suite/network_fixture.h"
 #include "models/workload_list.h"
 
 enum { BATCH = 3, N_STEPS = 2 };

@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "models/engine/program_builder.h"
-
 enum { MAX_NODE_OPS = 8, MAX_NODE_BUFFERS = 8 + 2 }; /* two more when packed */
 enum { STAGE_OPS = 4, STAGE_BUFFERS = 2 };           /* beside those: taken and passed on; gradients of what is */
 

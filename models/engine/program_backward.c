@@ -8,7 +8,7 @@
  */
 #include <stddef.h>
 
-#include "models/engine/program_builder.h"
+#include "models/engine/program.h"
 
 static struct op *add_backward_op(struct program_builder *b, enum op_kind kind, int node)
 {

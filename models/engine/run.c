@@ -7,7 +7,6 @@
 
 #include "harness/base/rng.h"
 #include "harness/compute/dropout.h"
-#include "models/engine/shard.h"
 #include "models/engine/stage.h"
 #include "models/layer.h"
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "models/engine/shard.h"
+#include "models/engine/stage.h"
 #include "models/suite/network_fixture.h"
 #include "models/suite/rank_threads.h"
 

@@ -26,6 +26,7 @@
 #include <stddef.h>
 
 #include "harness/base/rc.h"
+#include "models/engine/network_shard.h"
 #include "models/engine/network_stages.h"
 
 enum stage_schedule { SCHEDULE_GPIPE, SCHEDULE_1F1B };
@@ -82,5 +83,55 @@ enum rc stage_play(const struct pipeline_stage *s, size_t n_micro_batches,
                    const struct stage_player *player) MUST_CHECK;
 /* models.P2 */
 size_t stage_held(enum stage_schedule schedule, int stage, int n_stages, size_t n_micro_batches);
+
+/*
+ * How the ranks of a group exchange activations; each has a shard of a network (network_shard.h).
+ *
+ * Each rank of the group calls the functions in the same order, because their programs are equal.
+ */
+
+/* n_elems: [n_shards], for the piece of each shard; pieces are adjacent in whole. All functions return when the arrays
+ * may be changed. No data: the arrays are NULL. Errors: those of the transport, which name the shard that does not
+ * answer. */
+struct shard_group {
+    /* whole := the own pieces of all shards. */
+    enum rc (*gather)(void *arg, float *whole, const float *own, const size_t *n_elems);
+    /* own := the sum, in the order of shards, of this shard's piece in the whole of each rank. whole may be changed. */
+    enum rc (*scatter)(void *arg, float *own, float *whole, const size_t *n_elems);
+    void *arg;
+};
+
+struct dense_shard { /* for the training of a shard; borrowed */
+    int number, n_shards;
+    struct shard_group group; /* gather, scatter: never NULL */
+};
+
+/*
+ * The least time of a step of a pipeline, from the compute times of its stages and the transfers
+ * between them.
+ *
+ * It is the longest path through the schedule. A stage works in its order (stage.h). The forward of a micro-batch
+ * follows the arrival of its value; the backward follows the arrival of its gradient. On each link tensors follow each
+ * other. There are no other waits, so no run of that schedule is faster. With S equal stages and free transfers it is
+ * (M + S - 1) times a stage's time; the bubble is (S - 1) / (M + S - 1) of it, for any schedule.
+ */
+
+struct stage_times { /* for a micro-batch */
+    double forward_s, backward_s;
+    /* For its output on the way to the next stage, and its gradient on the way back. A single tensor takes latency_s.
+     * The tensor that follows it arrives at least pass_s later. Not read for the last stage. */
+    double latency_s, pass_s;
+    double tail_s; /* per step: exchange after the last backward, before the stage begins the next step */
+};
+
+/* *step_s: time of one step, from the first forward to the end of the last backward, without any tail. RC_NOMEM. */
+enum rc stage_least_step(double *step_s, const struct stage_times *times, enum stage_schedule schedule, int n_stages,
+                         size_t n_micro_batches) MUST_CHECK;
+/* *period_s: time per step of consecutive steps; a stage may begin the next step while other stages finish this one.
+ * RC_NOMEM. */
+enum rc stage_least_period(double *period_s, const struct stage_times *times, enum stage_schedule schedule,
+                           int n_stages, size_t n_micro_batches) MUST_CHECK;
+/* (S - 1) / (M + S - 1) */
+double stage_bubble_ratio(int n_stages, size_t n_micro_batches);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "models/engine/stage_timing.h"
+#include "models/engine/stage.h"
 
 enum { MOST = 8 };
 

@@ -103,14 +103,14 @@ enum rc network_stage_gradient(struct network_trainer *t, struct run *r, uint64_
 enum rc network_stage_evaluate(struct network_trainer *t, const float *param, size_t n_samples,
                                struct evaluation *out) MUST_CHECK;
 
-/* batch_memory.c: bytes of the images of a batch of B, in the network's format. */
+/* memory_plan.c: bytes of the images of a batch of B, in the network's format. */
 size_t network_images_bytes(const struct network *n, size_t B);
-/* batch_memory.c: bytes of run.packed. */
+/* memory_plan.c: bytes of run.packed. */
 size_t network_packed_bytes(const struct network *n);
-/* batch_memory.c: program_open(), and packing if the compute takes packed arrays. */
+/* memory_plan.c: program_open(), and packing if the compute takes packed arrays. */
 enum rc network_program_open(struct program *out, const struct compute *c, const struct network *n,
                              bool training) MUST_CHECK;
-/* batch_memory.c: compute the memory of a batch, and check that it is available. Plans t's programs for
+/* memory_plan.c: compute the memory of a batch, and check that it is available. Plans t's programs for
  * env.max_batch. */
 enum rc network_memory_plan(struct network_trainer *t) MUST_CHECK;
 

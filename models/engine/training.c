@@ -8,7 +8,6 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "harness/base/rng.h"
-#include "models/engine/shard.h"
 #include "models/engine/stage.h"
 #include "models/engine/trainer.h"
 

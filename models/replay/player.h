@@ -51,4 +51,23 @@ enum rc replay_stage_open(struct replay *t) MUST_CHECK;
 void replay_stage_close(struct replay *t);
 /* struct training_ops.gradient, by the schedule (engine/stage.h). Errors: those of ready, of await and of the pipe. */
 enum rc replay_stage_gradient(struct replay *t, const struct replay_backward *b) MUST_CHECK;
+
+/*
+ * Replays a profile as a shard of its network (engine/network_shard.h). The layers keep their times: a
+ * K-th of a dense layer takes as long for K times the images. The tensors are the shard's. Messages within a group
+ * occur at the layers where the network's activations are sent.
+ */
+
+struct replay_shard;
+
+/* Open for env.shard and env.profile. RC_INVAL, RC_NOMEM. */
+enum rc replay_shard_open(struct replay_shard **out, const struct training_env *env) MUST_CHECK;
+void replay_shard_close(struct replay_shard **s); /* NULL-safe, nulls */
+/* The profile with the tensors of the shard; lives as long as s. */
+const struct profile *replay_shard_profile(const struct replay_shard *s);
+/* Exchange activations of n_samples of this rank, before (or with ends after) the time of a layer, forward or backward.
+ * s NULL: does nothing. Syncs the compute first. Errors: the group's. */
+enum rc replay_shard_forward(const struct replay_shard *s, int layer, bool ends, size_t n_samples) MUST_CHECK;
+enum rc replay_shard_backward(const struct replay_shard *s, int layer, bool ends, size_t n_samples) MUST_CHECK;
+
 #endif

@@ -22,7 +22,6 @@
 
 #include "models/layer.h"
 #include "models/replay/player.h"
-#include "models/replay/replay_shard.h"
 
 /* Which layers it plays, and what follows from that. */
 static void choose_layers(struct replay *t)

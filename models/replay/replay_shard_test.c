@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_shard_test.c - a profile replayed as a shard: what crosses, and when (replay_shard.h).
+ * replay_shard_test.c - a profile replayed as a shard: what crosses, and when (player.h).
  *
  * usage: replay_shard_test
  */
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "models/engine/shard.h"
-#include "models/replay/replay_shard.h"
+#include "models/engine/stage.h"
+#include "models/replay/player.h"
 #include "models/suite/profile_kit.h"
 
 enum { BATCH = 8, N_SHARDS = 4, MOST_EVENTS = 16, N_EVENTS = 5 };

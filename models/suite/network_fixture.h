@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "models/engine/trainer.h"
 #include "models/suite/network_reference.h"
+#include "models/workload.h"
 
 struct variant { /* of one network of each family, small enough for the reference */
     const struct workload *workload;
@@ -68,5 +69,9 @@ int network_compare(const struct network_fixture *f, const float *grad, const do
 /* training_suite.c: everything a training of this variant promises; returns the number of failures; print: prints each.
  */
 int training_suite(const struct variant *v, void (*plant)(struct network_trainer *t), bool print);
+
+/* A made-up network of what no published one has, in one table. Tests only. */
+
+extern const struct workload workload_patchwork;
 
 #endif

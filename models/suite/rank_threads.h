@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rank_threads.h - ranks that are threads of a test: how tensors get from stage to stage (engine/stage.h), and how the
- * ranks of a group exchange activations (engine/shard.h). Tests only.
+ * ranks of a group exchange activations (engine/stage.h). Tests only.
  */
 #ifndef MODELS_SUITE_RANK_THREADS_H
 #define MODELS_SUITE_RANK_THREADS_H
 
 #include <pthread.h>
 
-#include "models/engine/shard.h"
 #include "models/engine/stage.h"
 
 enum { THREADS_MOST_SHARDS = 5, THREADS_MOST_PARTS = 5 };

@@ -7,13 +7,14 @@
  *
  * The worker runs as a training would: awaits segments first to last, overwrites their gradients at once, submits them
  * last to first, and pauses in between for times that differ from rank to rank and step to step. Where the mode stops
- * it (stopped_mode.h), all ranks go back to the last common step (E7), whose parameters and momentum must be the
+ * it (stopped_mode() below), all ranks go back to the last common step (E7), whose parameters and momentum must be the
  * reference's.
  */
 #ifndef HARNESS_TRAIN_SUITE_EXCHANGE_SUITE_H
 #define HARNESS_TRAIN_SUITE_EXCHANGE_SUITE_H
 
 #include "harness/exchange/exchange.h"
+#include "harness/exchange/sync_mode.h"
 
 struct world;
 struct stopped_plan;
@@ -31,5 +32,24 @@ struct exchange_case {
 
 /* Collective over w. Failures of this rank; the first is named on standard error unless quiet. */
 int exchange_suite(struct world *w, const struct exchange_case *c, int quiet);
+
+/*
+ * Allreduce, until it ends at one call of sum() as if a rank had been lost: some ranks have got
+ * the sum of that call, the others an error in its place, and all an error at their next one. Test-only.
+ */
+
+enum stopped_bug {
+    STOPPED_RIGHT,
+    STOPPED_RUNS_AHEAD /* ranks that have got the last sum go on, by themselves, to the end */
+};
+enum { STOPPED_N_BUGS = 1 };
+
+struct stopped_plan {    /* collective_opts of that mode */
+    uint64_t n_calls;    /* which all ranks get the sum of */
+    unsigned late_ranks; /* bit r: rank r gets that of the call behind them, too */
+    enum stopped_bug bug;
+};
+
+extern const struct sync_mode sync_stopped;
 
 #endif

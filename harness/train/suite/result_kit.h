@@ -12,7 +12,7 @@
 #define DISTURBANCE_KEYS \
     " disturbed steal_ratio others_cores_count taken_cores_ratio taken_cores_limit_ratio frequency_hz "
 
-/* Of all records with figures: judged in result_sent_test.c. The first is an option, too. */
+/* Of all records with figures: judged in result_figures_test.c. The first is an option, too. */
 #define SENT_KEYS " compression sent_bytes_per_step sent_ratio "
 #define OTHER_KEYS DISTURBANCE_KEYS SENT_KEYS
 
