@@ -2,6 +2,7 @@
 /* bottleneck.c - see bottleneck.h. */
 #include "harness/campaign/bottleneck.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -159,4 +160,31 @@ void bottleneck_short_text(char *out, size_t n_bytes, const struct bottleneck *b
     const bool is_server = b->part != BOTTLENECK_COMPUTE && is_at_server(s, t, b->part, s->load[b->part].index);
 
     snprintf(out, n_bytes, "%s, %.0f %%", short_name(b->part, t->n_ranks > t->n_workers, is_server), 100 * b->ratio);
+}
+
+static const double EQUAL = 1e-9;
+
+struct crossovers crossovers_find(const int *n_gpus, const double *first, const double *second, size_t n)
+{
+    struct crossovers c = { .are_equal = true, .first_leads = false, .n = 0 };
+    double before = 0, before_at = 0; /* the last point that is not equal: logarithms of ratio and of GPUs */
+    bool has_before = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const double lead = log(first[i] / second[i]), at = log(n_gpus[i]);
+        if (!(fabs(lead) > EQUAL))
+            continue;
+        if (!has_before)
+            c.first_leads = lead > 0;
+        else if (before * lead < 0) {
+            if (c.n < CROSSOVER_MOST)
+                c.gpus[c.n] = exp(before_at + (at - before_at) * before / (before - lead));
+            c.n++;
+        }
+        has_before = true;
+        c.are_equal = false;
+        before = lead;
+        before_at = at;
+    }
+    return c;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bottleneck.h - the bottleneck of a simulated step: the part that is busy for most of it, by the counts of the
+ * bottleneck.h - what limits a way to exchange, and where another one becomes faster.
+ *
+ * The bottleneck of a simulated step: the part that is busy for most of it, by the counts of the
  * simulation (cluster/topology.h).
  *
  * Invariants
@@ -34,5 +36,23 @@ void bottleneck_text(char *out, size_t n_bytes, const struct bottleneck *b, cons
 /* Only the busiest part, in short words: "server's network, 96 %". */
 void bottleneck_short_text(char *out, size_t n_bytes, const struct bottleneck *b, const struct simulation *s,
                            const struct topology *t);
+
+/* The numbers of GPUs at which one way to exchange becomes faster than another. */
+
+enum { CROSSOVER_MOST = 8 };
+
+struct crossovers {
+    bool are_equal;              /* at every number of GPUs, within the tolerance */
+    bool first_leads;            /* at the least number of GPUs; if they are equal there, at the next */
+    double gpus[CROSSOVER_MOST]; /* ascending: the lead changes there */
+    size_t n;                    /* their number; above CROSSOVER_MOST only the first ones are kept */
+};
+
+/*
+ * first[n], second[n]: rates on n_gpus[n] GPUs, ascending. Between two numbers of GPUs the logarithm of the ratio of
+ * both rates is interpolated linearly over the logarithm of GPUs. At points where both are equal, to 1 in 10^9, neither
+ * leads. Pure.
+ */
+struct crossovers crossovers_find(const int *n_gpus, const double *first, const double *second, size_t n);
 
 #endif

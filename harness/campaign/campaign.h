@@ -257,7 +257,7 @@ void point_layout_name(char *out, const struct campaign *c, const struct point *
 /* Read the layout facts from the summary of a launch. */
 void point_read_layout(struct point *p, const struct json_t *summary);
 
-/* --- figures.c: results of launches --- */
+/* --- points.c: results of launches --- */
 
 /* Copy one member of every launch: out[p->n_launches]. */
 void point_values(double *out, const struct point *p, size_t member_offset);

@@ -8,7 +8,7 @@ static bool is_near(double value, double expected)
     return fabs(value - expected) <= 1e-12 * fabs(expected);
 }
 
-/* Losses 4, 2, 1, 1 after 2, 4, 8, 9 falling_seconds, and 10, 30, 40, 60 samples. */
+/* Losses 4, 2, 1, 1 after 2, 4, 8, 9 seconds, and 10, 30, 40, 60 samples. */
 static double falling_seconds[] = { 2, 4, 8, 9 }, falling_samples[] = { 10, 30, 40, 60 },
               falling_loss[] = { 4, 2, 1, 1 };
 static const struct curve falling = { 4, falling_seconds, falling_samples, falling_loss };

@@ -6,7 +6,6 @@
  *       ignored, and its simulation runs again.
  *   N2  The key of a simulation is its options, without the name of its folder.
  *   N3  A result that is found equals, bit for bit, the result of the simulation.
- *   N3  What is found again is, bit for bit, what the simulation had found.
  */
 #ifndef HARNESS_CAMPAIGN_KEPT_SIMULATIONS_H
 #define HARNESS_CAMPAIGN_KEPT_SIMULATIONS_H

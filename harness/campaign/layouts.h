@@ -2,10 +2,9 @@
 /*
  * layouts.h - layouts of a model on GPUs of a described cluster (train/layout.h): the step time of each, and the best.
  *
- *   layouts.c         the list of layouts, and which are simulated
+ *   layouts.c         the list of layouts, and which are simulated; table, records, and sentences
  *   layouts_formula.c the results of a formula
  *   layout_play.h     the step time by that formula, with messages that share links
- *   layouts_report.c  table, records, and sentences about them
  *
  * Invariants
  *   A1  All layouts of a model have the same samples in a step: they are compared at equal work (strong scaling).

@@ -27,9 +27,9 @@
  *       that rate for each GPU, and a predicted step is as long as these images/s say. Without a published rate, the
  *       rate of one GPU is the simulated one.
  *   J6  A band shows how far the prediction may be off. Each assumed constant alone is set to the ends of its range
- *       (assumed_range.h). Each calibrated value alone is changed up and down by the spread of its source
- *       (calibration_spread.h), and the larger change counts both ways. Chance is the range of one further draw
- *       (prediction_band.h). Each side is the root of the sum of squares. Of a time, and of jitter, the upper end alone
+ *       (assumed_ranges()). Each calibrated value alone is changed up and down by the spread of its source
+ *       (calibration_spread()), and the larger change counts both ways. Chance is the range of one further draw
+ *       (prediction.h). Each side is the root of the sum of squares. Of a time, and of jitter, the upper end alone
  *       is simulated: the lower side is in proportion. Points that only charts show have calibrated values alone.
  */
 #ifndef HARNESS_CAMPAIGN_REPRODUCE_H
@@ -41,7 +41,7 @@
 #include <stdio.h>
 
 #include "harness/base/rc.h"
-#include "harness/campaign/prediction_band.h"
+#include "harness/campaign/prediction.h"
 #include "harness/campaign/published_rows.h"
 #include "harness/campaign/simulated_run.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/campaign/assumed_range.h"
+#include "harness/campaign/prediction.h"
 #include "harness/campaign/reproduce.h"
 #include "harness/campaign/simulate.h"
 #include "harness/cluster/cluster_keys.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
-#include "harness/campaign/prediction_chart.h"
+#include "harness/campaign/prediction.h"
 #include "harness/campaign/reproduce.h"
 
 enum { NAME_BYTES = REPRODUCE_CHART_BYTES };

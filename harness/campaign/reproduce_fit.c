@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/campaign/assumed_range.h"
+#include "harness/campaign/prediction.h"
 #include "harness/cluster/cluster_keys.h"
 
 static const double FIT_AS_WELL = 0.01, /* a ratio: a point, to which published efficiencies are exact */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/campaign/prediction_chart.h"
+#include "harness/campaign/prediction.h"
 #include "harness/campaign/reproduce_fit.h"
 #include "harness/report/html.h"
 #include "harness/report/table.h"

@@ -4,17 +4,11 @@
  *
  *   simulate.c              options to ways and points, points to simulations, simulations to predictions
  *   simulate_ways.c         the ways: modes with their servers, placements and consistencies; and the profiles
- *   simulate_changes.c      points with something changed: what if
- *   simulate_assumptions.c  the same for every assumption: which changes a prediction most
- *   simulate_calibration.c  the same for every calibrated value: the effect of its spread on a prediction
- *   simulate_tables.c       tables of what if
- *   simulate_systems.c      all systems in one table, and the effect of a slow link on them
- *   simulate_words.c        explanations of figures: bands, bottlenecks, crossovers
- *   simulate_answer.c       the answer in a few lines, and one table: the terminal output
+ *   simulate_changes.c      points with something changed: what if; all systems in one table
+ *   simulate_assumptions.c  the same for every assumption and every calibrated value
+ *   simulate_answer.c       the answer in a few lines, one table, and the sentences about figures
  *   simulate_report.c       all tables, and records
- *   simulate_charts.c       images/s and efficiency over GPUs for each model, a line for each way
- *   simulate_page.c         all of it as a page
- *   simulate_explained.c    the measured, given and assumed values on that page
+ *   simulate_page.c         all of it as a page, with charts and the source of each value
  *
  * Invariants
  *   M1  A point is the efficiency of a way: the simulated step time of one GPU alone, which updates and exchanges
@@ -25,8 +19,8 @@
  *   M4  A point with a failed simulation is reported, in the table and as a record of kind "failure". All other points
  *       are unaffected, and the command ends with an error.
  *   M5  A band has two parts; half its width is the root of the sum of their squares. One is chance, from other draws
- *       (prediction_band.h). The other is the calibration: each calibrated value alone is changed up and down by the
- *       spread of its source (calibration_spread.h), and the larger change of the efficiency counts. A cluster with
+ *       (prediction.h). The other is the calibration: each calibrated value alone is changed up and down by the
+ *       spread of its source (prediction.h), and the larger change of the efficiency counts. A cluster with
  *       neither part has no band.
  */
 #ifndef HARNESS_CAMPAIGN_SIMULATE_H
@@ -39,9 +33,7 @@
 
 #include "harness/base/rc.h"
 #include "harness/campaign/bottleneck.h"
-#include "harness/campaign/calibration_spread.h"
-#include "harness/campaign/crossover.h"
-#include "harness/campaign/prediction_band.h"
+#include "harness/campaign/prediction.h"
 #include "harness/campaign/simulated_run.h"
 #include "harness/exchange/consistency.h"
 #include "harness/exchange/placement.h"
@@ -180,10 +172,9 @@ const struct simulate_change *simulate_change_of(const struct simulate *s, enum 
 /* Is there a change of this point? */
 bool simulate_is_changed(const struct simulate *s, size_t point);
 enum rc simulate_add_what_ifs(struct simulate *s) MUST_CHECK;
-/* Add both neighbours of every assumption of the explained points. In simulate_assumptions.c. RC_NOMEM. */
+/* Add both neighbours of every assumption of the explained points. RC_NOMEM. */
 enum rc simulate_add_assumptions(struct simulate *s) MUST_CHECK;
-/* Add both neighbours of every calibrated value of every point. In
- * simulate_calibration.c. RC_NOMEM. */
+/* Add both neighbours of every calibrated value of every point. RC_NOMEM. */
 enum rc simulate_add_calibrated(struct simulate *s) MUST_CHECK;
 /* Widen the bands of all points by the results of these neighbours (M5). */
 void simulate_widen_bands(struct simulate *s);
@@ -192,7 +183,7 @@ bool simulate_is_explained(const struct simulate *s, size_t point);
 /* The n_most assumptions that change a point most, the largest change first. RC_NOMEM. */
 enum rc simulate_assumptions_table(struct table **out, const struct simulate *s, size_t point,
                                    size_t n_most) MUST_CHECK;
-/* In simulate_systems.c. RC_NOMEM. */
+/* RC_NOMEM. */
 enum rc simulate_add_systems(struct simulate *s) MUST_CHECK;
 const char *simulate_system_name(int system);
 /* The system must be there (is_there). */
@@ -203,12 +194,12 @@ enum rc simulate_systems_table(struct table **out, const struct simulate *s, boo
 void simulate_network_claims(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
 const char *simulate_systems_text(void);
 /* As HTML: the measured, given and assumed values of each cluster; the effect of the assumptions on each explained
- * point. In simulate_explained.c. */
+ * point. */
 void simulate_explain_clusters(FILE *to, const struct simulate *s);
 enum rc simulate_explain(FILE *to, const struct simulate *s) MUST_CHECK;
 /* "network x 2"; i below SIMULATE_N_WHAT_IFS. */
 const char *simulate_what_if_name(const struct simulate *s, int i);
-/* Ratios of throughput. is_short: with short names of ways. RC_NOMEM. In simulate_tables.c. */
+/* Ratios of throughput. is_short: with short names of ways. RC_NOMEM. */
 enum rc simulate_what_if_table(struct table **out, const struct simulate *s, bool is_short) MUST_CHECK;
 
 /* "the network card of fc6/w's server, 96 %" */

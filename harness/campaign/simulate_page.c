@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/campaign/prediction_chart.h"
+#include "harness/base/file.h"
+#include "harness/campaign/prediction.h"
 #include "harness/campaign/simulate.h"
+#include "harness/cluster/cluster_keys.h"
 #include "harness/report/html.h"
 #include "harness/report/table.h"
 
@@ -140,5 +142,158 @@ enum rc simulate_page(const struct simulate *s, const char *path)
 out:
     html_discard(&page);
     table_close(&t);
+    return rc;
+}
+
+/*
+ * For each model images/s and efficiency against GPUs, a line for each way to exchange. The table
+ * that is drawn stays beside the pictures.
+ */
+
+void simulate_chart_name(char *out, size_t n_bytes, const struct simulate *s, size_t profile)
+{
+    char name[ROW_CLUSTER_BYTES];
+
+    used_cluster_short_name(name, sizeof name, &s->cluster[0]);
+    snprintf(out, n_bytes, "%s-%s", s->profiles.profile[profile].model, name);
+}
+
+/* NaN: there is no band. */
+static void write_band(FILE *to, const struct simulate_point *p)
+{
+    const double images_per_ratio = p->images_per_s / p->efficiency.mean;
+
+    fprintf(to, "\t%.17g\t%.17g\t%.17g\t%.17g\n", p->efficiency.low, p->efficiency.high,
+            p->efficiency.low * images_per_ratio, p->efficiency.high * images_per_ratio);
+}
+
+static enum rc write_table(const struct simulate *s, size_t profile, const char *path)
+{
+    struct atomic_file file = { .stream = NULL };
+    char way[SIMULATE_WAY_BYTES];
+    enum rc rc;
+
+    TRY(atomic_file_open(&file, path));
+    fputs("line\tkind\tgpus\tefficiency\timages_per_s\tefficiency_low\tefficiency_high\timages_low_per_s\t"
+          "images_high_per_s\n",
+          file.stream);
+    for (size_t i = 0; i < s->n_points; i++) {
+        const struct simulate_point *p = &s->point[i];
+        if (p->profile != profile || simulate_failure(s, p))
+            continue;
+        simulate_way_name(way, sizeof way, &s->way[p->way]);
+        fprintf(file.stream, "%s\tpredicted\t%d\t%.17g\t%.17g", way, p->n_gpus, p->efficiency.mean, p->images_per_s);
+        write_band(file.stream, p);
+    }
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+enum rc simulate_draw(const struct simulate *s, FILE *to)
+{
+    char name[SIMULATE_CHART_BYTES], path[USED_PROFILE_PATH_BYTES + SIMULATE_CHART_BYTES + 16];
+    bool is_drawn = true;
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < s->profiles.n; i++) {
+        const struct prediction_chart chart = { .folder = s->folder,
+                                                .name = name,
+                                                .model = s->profiles.profile[i].model,
+                                                .cluster = &s->cluster[0],
+                                                .of_table = "published",
+                                                .has_band = simulate_has_bands(s) };
+        simulate_chart_name(name, sizeof name, s, i);
+        snprintf(path, sizeof path, "%s/%s.tsv", s->folder, name);
+        TRY(write_table(s, i, path));
+        TRY(prediction_chart_draw(&chart, path, &is_drawn));
+    }
+    if (!is_drawn)
+        fprintf(to, "gradmark simulate: gnuplot cannot be started: the tables are written, no pictures\n");
+out:
+    return rc;
+}
+
+/* Of a prediction on a page: what was measured, what given, what assumed, and what of it counts.
+ */
+
+/* The values of one kind of source that are of any effect; a list, or that there are none. */
+static void write_values(FILE *to, const struct used_cluster *c, const char *source, const char *title)
+{
+    char value[64];
+    int n = 0;
+
+    for (int key = 0; key < CLUSTER_N_KEYS; key++) {
+        if (cluster_keys[key].type == KEY_TEXT || strcmp(used_cluster_source_name(c, key), source) != 0 ||
+            !cluster_key_matters(&c->cluster, key))
+            continue;
+        if (n++ == 0) {
+            html_element(to, "p", NULL, "%s", title);
+            fputs("<ul>\n", to);
+        }
+        cluster_key_format(&c->cluster, key, value, sizeof value);
+        html_element(to, "li", NULL, "%s = %s: %s", cluster_keys[key].name, value,
+                     c->sources->text[key][0] ? c->sources->text[key] : "as the description has it, without a source");
+    }
+    if (n > 0)
+        fputs("</ul>\n", to);
+    else
+        html_element(to, "p", NULL, "%s nothing.", title);
+}
+
+void simulate_explain_clusters(FILE *to, const struct simulate *s)
+{
+    if (s->terms->cluster_set[0])
+        html_element(to, "p", NULL, "Set by --cluster-set, in place of what the descriptions have: %s",
+                     s->terms->cluster_set);
+    for (size_t i = 0; i < s->n_clusters; i++) {
+        const struct used_cluster *c = &s->cluster[i];
+        html_element(to, "h3", NULL, "%s%s%s", c->name, c->transport[0] ? ", servers by " : "", c->transport);
+        write_values(to, c, "measured", "Measured:");
+        write_values(to, c, "given", "Given:");
+        write_values(to, c, "assumed", "Assumed:");
+    }
+}
+
+static enum rc explain(FILE *to, const struct simulate *s, size_t point)
+{
+    const struct simulate_point *p = &s->point[point];
+    const struct used_profile *profile = &s->profiles.profile[p->profile];
+    char way[SIMULATE_WAY_BYTES], bottleneck[BOTTLENECK_BYTES];
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(simulate_assumptions_table(&t, s, point, CLUSTER_MAX_KEYS));
+    simulate_way_name(way, sizeof way, &s->way[p->way]);
+    simulate_bottleneck_text(bottleneck, sizeof bottleneck, s, p);
+    html_element(to, "h3", NULL, "%s, %s, %d GPUs: %.1f images/s, %.1f %% of %d times one GPU", profile->model, way,
+                 p->n_gpus, p->images_per_s, 100 * p->efficiency.mean, p->n_gpus);
+    html_element(to, "p", NULL, "It waits for: %s of a step.", bottleneck);
+    if (table_n_rows(t) > 0)
+        html_table(to, t, "assumptions by what they move");
+    else
+        html_element(to, "p", NULL, "None of the values that it stands on is an assumption.");
+out:
+    table_close(&t);
+    return rc;
+}
+
+enum rc simulate_explain(FILE *to, const struct simulate *s)
+{
+    bool is_first = true;
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < s->n_points; i++) {
+        if (!simulate_is_explained(s, i) || simulate_failure(s, &s->point[i]))
+            continue;
+        if (is_first) {
+            html_element(to, "h2", NULL, "Which assumption moves a prediction most");
+            html_element(to, "p", NULL, "%s.", simulate_assumptions_text());
+        }
+        is_first = false;
+        TRY(explain(to, s, i));
+    }
+out:
     return rc;
 }

@@ -13,10 +13,9 @@
 #include <stdint.h>
 
 #include "harness/base/rc.h"
+#include "harness/campaign/prediction_inputs.h"
 #include "harness/campaign/published_rows.h"
 #include "harness/campaign/simulations.h"
-#include "harness/campaign/used_cluster.h"
-#include "harness/campaign/used_profile.h"
 
 struct simulated_run { /* borrowed */
     const struct used_profile *profile;

@@ -10,7 +10,7 @@
  *       activations.
  *   B2  The ratio is total throughput over the bound. Its interval is that of the throughput within this run. The bound
  *       has no interval: it is a best value, not a mean. Over several launches: the geometric mean, and the interval
- *       over launches (campaign/figures.c).
+ *       over launches (campaign/points.c).
  *   B3  A ratio above 1 is a failed bound, whatever its interval: the run shows that it can do that, and no value is
  *       estimated. (Rounding of sums aside: 1e-9.) A launch with a failed bound is excluded from means of ratios. If
  *       there is one, there is no mean: the highest ratios would be missing from it.

@@ -7,7 +7,7 @@
 #include "harness/base/hold.h"
 #include "harness/bench/calibration.h"
 #include "harness/campaign/last_words.h"
-#include "harness/campaign/used_cluster.h"
+#include "harness/campaign/prediction_inputs.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/report/manifest.h"
 #include "harness/verbs/calibrate_report.h"

@@ -7,7 +7,7 @@
 #include "allreduce/nccl_state.h"
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
-#include "harness/campaign/used_cluster.h"
+#include "harness/campaign/prediction_inputs.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/topology.h"
 #include "harness/compute/compute.h"
