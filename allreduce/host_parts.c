@@ -12,8 +12,8 @@
 #include "harness/world/share.h"
 #include "harness/world/world.h"
 
-/* SHORT_ELEMS: the most of all ranks together. Of two ranks with 4 KiB each a short sum takes as long as any other. */
-enum { LINE_ELEMS = SHARE_ALIGN_BYTES / sizeof(float), SHORT_ELEMS = 2048, N_SHORT_SLOTS = 2 };
+/* SHORT_ELEMS: the most of all ranks together. Of two ranks with 2 KiB each a short sum takes as long as any other. */
+enum { LINE_ELEMS = SHARE_ALIGN_BYTES / sizeof(float), SHORT_ELEMS = 512, N_SHORT_SLOTS = 2 };
 
 static size_t counts_bytes(int n_ranks)
 {
