@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 
 #include "harness/net/xfer.h"
+#include "harness/net/zmq_context.h"
 #include "harness/net/zmq_inbox.h"
 #include "harness/net/zmq_kinds.h"
 #include "harness/net/zmq_outbox.h"
@@ -144,7 +145,8 @@ struct wait {            /* for a message to arrive */
  * Polls N_SPINS times first where this rank may spin. Sets expired once timeout_ms have passed since the first call. */
 static enum rc wait_slice(struct zmq *t, struct wait *wait)
 {
-    const bool may_spin = world_may_spin(t->base.world);
+    const bool is_socket = t->address.reach != ZMQ_REACH_PROCESS;
+    const bool may_spin = is_socket ? zmq_may_poll(t->base.world) : world_may_spin(t->base.world);
     uint64_t waited_ms = 0;
     int slice_ms = ZMQ_SLICE_MS, from = FROM_NOBODY;
     enum rc rc;

@@ -68,6 +68,11 @@ void *zmq_context_ptr(const struct zmq_context *c)
     return c->context;
 }
 
+bool zmq_may_poll(const struct world *w)
+{
+    return world_may_spin(w) && 2 * w->n_busy_host_ranks <= w->n_host_cores;
+}
+
 void zmq_context_close(struct zmq_context **cp)
 {
     struct zmq_context *c = cp ? *cp : NULL;

@@ -16,6 +16,9 @@ struct zmq_context;
 enum rc zmq_context_open(struct zmq_context **out, struct world *w, bool shares) MUST_CHECK;
 /* The context for calls of ZeroMQ. */
 void *zmq_context_ptr(const struct zmq_context *c);
+/* May a wait for a message over a socket poll? A poll is a system call, and each rank has a thread that moves bytes: so
+ * only with two cores for each rank of the host, and as world_may_spin(). */
+bool zmq_may_poll(const struct world *w);
 /* NULL-safe, nulls. The last rank to close terminates the context: no socket of it may be open. */
 void zmq_context_close(struct zmq_context **c);
 

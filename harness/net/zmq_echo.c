@@ -11,6 +11,7 @@
 #include "harness/base/bytes.h"
 #include "harness/net/transport.h"
 #include "harness/net/zmq_address.h"
+#include "harness/net/zmq_context.h"
 #include "harness/net/zmq_files.h"
 #include "harness/net/zmq_kinds.h"
 #include "harness/world/wait.h"
@@ -183,7 +184,7 @@ enum rc bare_echo_send(struct bare_echo *e, int server, void *bytes, size_t n_by
 /* A message, also after some slices; polls first where this rank may spin. */
 static enum rc take(struct bare_echo *e, zmq_msg_t *msg, int timeout_ms)
 {
-    const int n_spins = world_may_spin(e->world) ? N_SPINS : 0;
+    const int n_spins = zmq_may_poll(e->world) ? N_SPINS : 0;
     enum rc rc = RC_OK;
 
     zmq_msg_init(msg);
