@@ -19,6 +19,11 @@ extern const struct sync_mode sync_ps;
 /* Outstanding chunks of a worker, unless it is told otherwise, and at most (wire.P4). */
 enum { PS_CREDITS = 8, PS_MOST_CREDITS = 1 << 16 };
 
+/* The largest chunk, unless another size is chosen. Its gradient and parameters stay in the cache of a core (1 MiB and
+ * more) while a server checks, applies and answers. Shorter chunks cost more system calls, longer ones leave less to do
+ * at the same time. */
+enum { PS_PARTITION_BYTES = 1 << 18 };
+
 /* Does each chunk have a separate slot at each server (wire.P4)? Not with the parts of ps/recovery. */
 static inline bool ps_has_chunk_slots(const struct sync_env *env)
 {

@@ -281,6 +281,7 @@ static struct wire_plan ps_wire_plan_of(const struct sync *s)
 static const struct server_mode server_mode = {
     .most_in_flight = PS_MOST_CREDITS,
     .usual_in_flight = PS_CREDITS,
+    .usual_partition_bytes = PS_PARTITION_BYTES,
     .post = ps_post,
     .complete = ps_complete,
     .next_batch = ps_next_batch,

@@ -84,6 +84,7 @@ struct exchange;
 
 struct exchange_opts {
     struct bucket_opts buckets;
+    bool spreads;  /* neighbouring chunks of a bucket go to different servers, as far as servers have ranges */
     bool overlap;  /* exchange.E1 */
     bool priority; /* the waiting chunk that the next forward pass needs first goes first; else the oldest */
     struct placement_opts placement; /* of parameters on servers */

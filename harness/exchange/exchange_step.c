@@ -163,6 +163,16 @@ out:
     return rc;
 }
 
+/* The chunk of a bucket that is submitted as number i: the first one of each server, then the second ones, ... */
+static size_t nth_chunk(const struct exchange *x, const struct bucket *bucket, size_t i)
+{
+    const size_t n = bucket->n_chunks, n_servers = x->env.opts.spreads ? (size_t)x->env.n_servers : 1;
+    const size_t n_long = n % n_servers, n_each = n / n_servers; /* ranges with a chunk more come first */
+    const size_t server = i % n_servers, nth = i / n_servers;
+
+    return bucket->first_chunk + server * n_each + (server < n_long ? server : n_long) + nth;
+}
+
 enum rc exchange_submit(struct exchange *x, const struct segment *s, uint64_t now_ns)
 {
     size_t b = 0, end = x->env.forward_only ? 0 : x->buckets.n_buckets;
@@ -177,7 +187,8 @@ enum rc exchange_submit(struct exchange *x, const struct segment *s, uint64_t no
     }
     for (; b < end; b++) {
         const struct bucket *bucket = &x->buckets.bucket[b];
-        for (size_t k = bucket->first_chunk; k < bucket->first_chunk + bucket->n_chunks; k++) {
+        for (size_t i = 0; i < bucket->n_chunks; i++) {
+            const size_t k = nth_chunk(x, bucket, i);
             struct chunk_state *p = &x->state[k];
             assert(!p->pending);
             *p = (struct chunk_state){ .pending = true,

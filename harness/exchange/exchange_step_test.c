@@ -18,7 +18,7 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-enum { N_CHUNKS = 5, N_PARAMS = 10, N_STEPS = 2, TEXT_BYTES = 512, NOWHERE = 1000 };
+enum { N_CHUNKS = 5, N_PARAMS = 10, MOST_SERVERS = 3, N_STEPS = 2, TEXT_BYTES = 512, NOWHERE = 1000 };
 
 static const struct segment layout[N_CHUNKS] = { { 0, 2 }, { 2, 3 }, { 5, 1 }, { 6, 3 }, { 9, 1 } };
 
@@ -26,6 +26,8 @@ struct plan {
     struct exchange_opts opts;
     int most_in_flight;              /* of the mode; opts has what is wanted */
     int server_more;                 /* so many more the server wants */
+    int n_servers;                   /* of opts.spreads, in whose one bucket chunk k has parameters 2k and 2k + 1; else
+                                        there is one */
     int fails_at_post, fails_at_end; /* which of all calls; NOWHERE: none */
     char text[TEXT_BYTES];           /* out: "+k" for a post, "-k" for an end, of the last step */
     enum rc result;                  /* out: of the worker */
@@ -61,7 +63,7 @@ static void write_down(struct noted *n, char sign, size_t k)
 
 static enum rc noted_open(struct sync **out, const struct sync_env *env)
 {
-    static struct noted of_rank[2];
+    static struct noted of_rank[1 + MOST_SERVERS];
     struct noted *n = &of_rank[env->world->rank];
 
     *n = (struct noted){ .base.env = *env, .plan = plan_of_mode };
@@ -130,7 +132,9 @@ static const struct sync_mode noted_mode = { .module.name = "noted",
 
 static void check_params(struct plan *p, const float *param, int step)
 {
-    for (int g = 0; g < N_CHUNKS; g++)
+    for (int i = 0; p->opts.spreads && i < N_PARAMS; i++)
+        p->n_failures += param[i] != (float)(100 * (step + 1) + i / 2);
+    for (int g = 0; !p->opts.spreads && g < N_CHUNKS; g++)
         for (size_t i = 0; i < layout[g].n_elems; i++)
             /* exchange.E2 */
             p->n_failures += param[layout[g].offset_elems + i] != (float)(100 * (step + 1) + N_CHUNKS - 1 - g);
@@ -201,7 +205,7 @@ static enum rc body(struct world *w, void *arg)
                                       .segment = layout,
                                       .n_segments = N_CHUNKS,
                                       .n_workers = 1,
-                                      .n_servers = 1,
+                                      .n_servers = w->n_ranks - 1,
                                       .opts = opts,
                                       .optimizer = optimizer_sgd(0, 0),
                                       .n_steps = N_STEPS };
@@ -220,10 +224,11 @@ static void make(struct plan *p)
     const struct world_ops *threads = NULL;
     const struct world_opts opts = { .has_tasks = true };
 
-    p->opts.buckets.bucket_bytes = 4; /* a bucket of each segment */
+    p->opts.buckets = p->opts.spreads ? (struct bucket_opts){ .partition_bytes = 2 * sizeof(float) }
+                                      : (struct bucket_opts){ .bucket_bytes = 4 }; /* a bucket of each segment */
     plan_of_mode = p;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
-    const enum rc rc = world_run(threads, &opts, 2, body, p);
+    const enum rc rc = world_run(threads, &opts, 1 + (p->n_servers > 0 ? p->n_servers : 1), body, p);
     if (rc != RC_OK && p->result == RC_OK) /* else it may be that of the communicator, which ends the rank, too */
         fail_msg("%s", rc_message());
     assert_int_equal(p->n_failures, 0);
@@ -253,6 +258,25 @@ static void inline_as_many_as_wanted_and_the_mode_lets(void **state)
         assert_int_equal(p.result, RC_OK);
         assert_string_equal(p.text, cases[i].text);
         assert_int_equal(p.n_open, 0);
+    }
+}
+
+/* Of five chunks the first ranges of servers have one more; each server has a chunk before one has a second one. */
+static void neighbours_go_to_different_servers(void **state)
+{
+    static const char *const text[] = { "+0 -0 +1 -1 +2 -2 +3 -3 +4 -4", "+0 -0 +3 -3 +1 -1 +4 -4 +2 -2",
+                                        "+0 -0 +2 -2 +4 -4 +1 -1 +3 -3" };
+
+    (void)state;
+    for (int n_servers = 1; n_servers <= MOST_SERVERS; n_servers++) {
+        struct plan p = { .opts.spreads = true,
+                          .n_servers = n_servers,
+                          .most_in_flight = 8,
+                          .fails_at_post = NOWHERE,
+                          .fails_at_end = NOWHERE };
+        make(&p);
+        assert_int_equal(p.result, RC_OK);
+        assert_string_equal(p.text, text[n_servers - 1]);
     }
 }
 
@@ -361,6 +385,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inline_as_many_as_wanted_and_the_mode_lets),
+        cmocka_unit_test(neighbours_go_to_different_servers),
         cmocka_unit_test(overlapped_no_more_than_are_wanted),
         cmocka_unit_test(an_error_ends_it),
         cmocka_unit_test(steps_without_messages_post_nothing),

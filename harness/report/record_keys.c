@@ -381,6 +381,7 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "passed_bytes", I, "Bytes of a micro-batch that the stage passes on" },
     { "peak_resident_bytes", R, "Largest resident memory of rank 0's process" },
     { "phase", T, "What the rank was doing: start, probe, step, serve or end" },
+    { "piece_max_bytes", I, "Largest chunk of a gradient" },
     { "pieces_count", I, "Chunks of the message" },
     { "pieces_in_flight_count", I, "Most outstanding chunks of a worker" },
     { "pipeline_bound_by", T, "profile or run: where the times of pipeline_bound_s come from" },
@@ -665,7 +666,7 @@ const struct record_kind record_kinds[] = {
       "servers_beside_workers placement hot_server_index hot_server_bytes imbalance_ratio hot_tensor "
       "hot_tensor_bytes consistency lr_staleness late_gradients_count lead_max_count refused_count refused "
       "replicas_count servers_replaced_count servers_without_replica_count replicas_copied_count "
-      "replicas_copied_bytes replicate_mean_s pieces_in_flight_count batches_count batches_applied_count "
+      "replicas_copied_bytes replicate_mean_s pieces_in_flight_count piece_max_bytes batches_count batches_applied_count "
       "batches_again_count repeated_parts_count guest_batches_count samples_lost_count push_steps_count slope offset "
       "seconds_to_target_loss_s samples_to_target_loss_count learned learned_reason not_learned_advice step_p50_s "
       "step_p95_s step_p99_s step_min_s step_max_s " KEYS_PARTS "limit_compute_s limit_wire_s limit_server_s "

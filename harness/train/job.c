@@ -278,7 +278,8 @@ static void resolve_exchange(struct train_job *job)
 
     if (!mode_exchanges(&job->mode->module))
         return;
-    x->buckets = (struct bucket_opts){ .bucket_bytes = o->bucket_bytes, .partition_bytes = o->partition_bytes };
+    x->buckets = (struct bucket_opts){ .bucket_bytes = o->bucket_bytes, .partition_bytes = job_partition_bytes(job) };
+    x->spreads = x->buckets.partition_bytes != o->partition_bytes;
     x->average_every = o->average_every;
     x->shared_memory = shares_memory(job);
     x->overlap = strcmp(o->overlap, "on") == 0;

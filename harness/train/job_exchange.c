@@ -18,6 +18,22 @@
 #include "models/engine/network.h"
 #include "models/replay/profile.h"
 
+/* Without --partition-bytes; 0: whole buckets. */
+static uint64_t usual_partition_bytes(const struct train_job *job)
+{
+    const struct server_mode *servers = job->mode->servers;
+    const bool is_virtual = job->world->module.caps & WORLD_VIRTUAL_TIME;
+
+    return !servers || is_virtual || job->exchange.compression.kind == COMPRESSION_TOPK
+               ? 0
+               : servers->usual_partition_bytes;
+}
+
+uint64_t job_partition_bytes(const struct train_job *job)
+{
+    return job->opts.partition_bytes > 0 ? job->opts.partition_bytes : usual_partition_bytes(job);
+}
+
 /* --- the plan: buckets and chunks, in words --- */
 
 struct plan {
@@ -144,6 +160,14 @@ static void say_longer_pairs(char *out, size_t n_bytes, const struct train_job *
             name, job->n_workers, (unsigned long long)bytes, (unsigned long long)full_bytes);
 }
 
+/* Then a --partition-bytes of more does change something. */
+static bool usually_cuts(const struct train_job *job, const struct plan *plan)
+{
+    const uint64_t n_bytes = usual_partition_bytes(job);
+
+    return n_bytes > 0 && n_bytes < plan->largest_bucket_bytes;
+}
+
 enum rc train_useless_exchange(char *out, size_t n_bytes, const struct train_job *job)
 {
     const struct exchange_opts *x = &job->exchange;
@@ -157,9 +181,9 @@ enum rc train_useless_exchange(char *out, size_t n_bytes, const struct train_job
     say_longer_pairs(out, n_bytes, job, &plan);
     if (plan.n_chunks == 1 && (x->overlap || x->priority))
         say_one_chunk(out, n_bytes, job, &plan);
-    else if (x->buckets.partition_bytes >= plan.largest_bucket_bytes)
+    else if (job->opts.partition_bytes >= plan.largest_bucket_bytes && !usually_cuts(job, &plan))
         snprintf(out, n_bytes, "--partition-bytes %llu changes nothing: the largest bucket has %llu bytes; give less",
-                 (unsigned long long)x->buckets.partition_bytes, (unsigned long long)plan.largest_bucket_bytes);
+                 (unsigned long long)job->opts.partition_bytes, (unsigned long long)plan.largest_bucket_bytes);
 out:
     return rc;
 }

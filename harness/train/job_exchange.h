@@ -12,6 +12,11 @@ struct network;
 
 /* --- the plan: buckets and chunks, in words --- */
 
+/* --partition-bytes. Without it: what servers usually cut into, where real workers push floats; else 0, whole buckets.
+ * Of topk the bits depend on chunks. In virtual time a default would change what is predicted of other systems. Mode,
+ * world and compression are resolved. Cannot fail. */
+uint64_t job_partition_bytes(const struct train_job *job);
+
 enum { USELESS_EXCHANGE_BYTES = 256 };
 
 /* Do ranks exchange anything? No if the mode has one worker and no server, nor with --omit average. Cannot fail. */

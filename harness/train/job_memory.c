@@ -387,7 +387,7 @@ out:
 /* job->n_chunks, where memory goes by it. */
 static enum rc count_chunks(struct train_job *job)
 {
-    const struct bucket_opts opts = { job->opts.bucket_bytes, job->opts.partition_bytes };
+    const struct bucket_opts opts = { job->opts.bucket_bytes, job_partition_bytes(job) };
     struct buckets b = { 0 };
     enum rc rc = RC_OK;
 

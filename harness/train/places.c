@@ -201,6 +201,7 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
 {
     const bool has = has_servers(job);
     const struct hot_spot *hot = &job->hot_spot;
+    const uint64_t piece_bytes = job->exchange.buckets.partition_bytes;
     char placement[PLACEMENT_TEXT_BYTES], consistency[CONSISTENCY_TEXT_BYTES];
     uint64_t refused[N_REFUSED];
 
@@ -228,6 +229,7 @@ void record_servers(struct record *r, const struct train_job *job, const struct 
     record_copies(r, has && job->exchange.n_replicas > 0, result);
     record_f64(r, "replicate_mean_s", replicate_mean_s(result));
     record_count(r, "pieces_in_flight_count", has, (uint64_t)result->overlap.n_in_flight);
+    record_count(r, "piece_max_bytes", has && piece_bytes > 0, piece_bytes);
     record_elastic(r, job, result);
 }
 

@@ -124,7 +124,7 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "null, 'late_gradients_count': null, 'lead_max_count': null, 'refused_count': null, 'refused': null, "         \
     "'replicas_count': null, 'servers_replaced_count': null, "                                                     \
     "'servers_without_replica_count': null, 'replicas_copied_count': null, 'replicas_copied_bytes': null, "        \
-    "'replicate_mean_s': null, 'pieces_in_flight_count': null, "                                                   \
+    "'replicate_mean_s': null, 'pieces_in_flight_count': null, 'piece_max_bytes': null, "                          \
     "'push_steps_count': null, "
 #define UNEVENTFUL                                                                                                   \
     "'for_lessons_without': null, 'stopped_by': null, 'saves_count': null, 'failed_saves_count': null, 'saving_s': " \
@@ -285,7 +285,8 @@ static void ps_summary(void **state)
         "'refused': 'stranger 1, not_finite 2', 'replicas_count': 1, 'servers_replaced_count': 1, "
         "'servers_without_replica_count': 1, 'replicas_copied_count': 2, "
         "'replicas_copied_bytes': 3000, 'replicate_mean_s': 0.0005, "
-        "'pieces_in_flight_count': 3, 'push_steps_count': 15, 'staleness_max_count': 4, 'wall_s': 0.185, 'virtual_s': "
+        "'pieces_in_flight_count': 3, 'piece_max_bytes': 65536, 'push_steps_count': 15, 'staleness_max_count': 4, "
+        "'wall_s': 0.185, 'virtual_s': "
         "null, 'slope': 1.5, 'offset': -0.25, 'seconds_to_target_loss_s': 0.155, 'samples_to_target_loss_count': 154, "
         "'learned': 'not_known', 'learned_reason': 'too_short', 'not_learned_advice': null, 'step_p50_s': 0.01, "
         "'step_p95_s': 0.015, 'step_p99_s': 0.015, 'step_mean_s': 0.0119444444444444444, 'step_min_s': 0.01, "

@@ -10,6 +10,7 @@
 #include "harness/verbs/comm_ps_report.h"
 #include "harness/verbs/same_options.h"
 #include "harness/world/stop.h"
+#include "ps/ps.h"
 
 static const char every_size[] = "1Ki:64Mi:x4";
 
@@ -76,6 +77,8 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
     TRY(machine_prepare(&run->machine, &run->machine_opts, no_ranks));
     TRY(find_ranks(run));
     TRY(comm_check_ps_osu(call, &run->terms));
+    if (run->terms.partition_bytes == 0 && !machine_is_virtual(&run->machine)) /* of a server, as in a training */
+        run->terms.partition_bytes = (size_t)run->terms.n_servers * PS_PARTITION_BYTES;
     run->terms.transport = run->machine.transport;
     run->terms.timeout_ms = machine_is_virtual(&run->machine) ? WAIT_FOREVER : COMM_MESSAGE_LIMIT_MS;
     if (!machine_is_virtual(&run->machine))

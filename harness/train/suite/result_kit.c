@@ -136,6 +136,7 @@ void made_ps(struct made_run *out)
     job->exchange.consistency = (struct consistency){ CONSISTENCY_SSP, 1 };
     job->exchange.n_replicas = 1;
     job->exchange.lr_staleness = LR_STALENESS_INVERSE;
+    job->exchange.buckets.partition_bytes = 65536;
     job->hot_spot = (struct hot_spot){ 0, 2, 1, 1, 1 };
     strcpy(job->hot_tensor, "fc6/w");
     job->n_state = 6;
