@@ -21,6 +21,7 @@
 
 enum { LINGER_MS = 5000, RECONNECT_MS = 50, RECONNECT_MOST_MS = 1000, MONITOR_NAME_BYTES = 64, N_SLACK_FRAMES = 64 };
 enum { CONNECT_MS = 2000, MS_PER_S = 1000 };
+#define READ_EVENTS_NS UINT64_C(1000000) /* a read is a system call, and a rank tends the outbox in each wait */
 
 struct queued {
     zmq_msg_t msg, body; /* body: of a divided one, else empty */
@@ -37,6 +38,7 @@ struct peer {
     uint64_t n_told;        /* messages received from it, as the last frame reported */
     struct queued *first, **end;
     struct queued *next; /* the next one to hand, number n_handed, in the queue; NULL: none waits */
+    uint64_t read_ns;    /* when events of the monitor were read last, on the real clock */
     uint64_t lost_ns;    /* since when there is no connection; 0: there is one, or none was tried */
     bool was_connected, is_closed, is_given_up, owes_acknowledgement;
 };
@@ -463,6 +465,17 @@ static void read_events(struct outbox *o, struct peer *p)
     zmq_msg_close(&msg);
 }
 
+/* The same where the last time is a while ago, or a connection is awaited. */
+static void read_due_events(struct outbox *o, struct peer *p)
+{
+    const uint64_t now_ns = wait_clock_ns();
+
+    if (p->lost_ns == 0 && now_ns - p->read_ns < READ_EVENTS_NS)
+        return;
+    p->read_ns = now_ns;
+    read_events(o, p);
+}
+
 enum rc outbox_tend(struct outbox *o)
 {
     enum rc rc = RC_OK;
@@ -474,7 +487,7 @@ enum rc outbox_tend(struct outbox *o)
         if (!p->socket)
             continue;
         if (p->monitor)
-            read_events(o, p);
+            read_due_events(o, p);
         TRY(hand_over(o, p));
         if (p->owes_acknowledgement)
             TRY(outbox_acknowledge(o, r, p->n_told));
