@@ -219,7 +219,7 @@ struct server_mode {
      * which counts only those of other workers. After an error nothing is posted any more. */
     int most_in_flight;
     int usual_in_flight;          /* the maximum if it is not chosen */
-    size_t usual_partition_bytes; /* likewise, of a chunk, outside of virtual time */
+    size_t usual_partition_bytes; /* likewise, of a chunk over a transport with TR_CUTS */
     enum rc (*post)(struct sync *s, const struct chunk_work *work);
     /* Completes the chunk that was posted first. *out is zeroed by the caller. Errors: likewise. */
     enum rc (*complete)(struct sync *s, float *param, struct chunk_cost *out);

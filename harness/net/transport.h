@@ -69,6 +69,7 @@ enum transport_caps {
                                 that exchange take turns, whatever their link carries */
     TR_ENCRYPTS = 1u << 5,   /* TCP connections, as world.security says */
     TR_GUESTS = 1u << 7,     /* late joiners of the world can be its peers (transport_plan.has_guests) */
+    TR_CUTS = 1u << 8,       /* a long message takes longer than the same bytes in chunks */
     TR_MAPPED = 1u << 6,     /* messages are copied in and out of memory that both ranks map */
 };
 

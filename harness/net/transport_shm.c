@@ -292,7 +292,7 @@ static struct memory_need shm_memory(const void *opts, const struct job_facts *f
 
 const struct transport_ops transport_shm = {
     .module.name = "shm",
-    .module.caps = TR_ADD | TR_MAPPED,
+    .module.caps = TR_ADD | TR_MAPPED | TR_CUTS,
     .module.refuses_world = WORLD_VIRTUAL_TIME,
     .module.memory = shm_memory,
     .open = shm_open,

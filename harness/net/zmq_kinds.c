@@ -86,7 +86,7 @@ static const struct transport_plan any_plan = { .most_message_bytes = 0 };
     }                                                                                                              \
     const struct transport_ops transport_##KIND = {                                                                \
         .module.name = #KIND,                                                                                      \
-        .module.caps = TR_ADD | TR_ASYNC | TR_COPIES | (CAPS),                                                     \
+        .module.caps = TR_ADD | TR_ASYNC | TR_COPIES | TR_CUTS | (CAPS),                                           \
         .module.refuses_world = WORLD_VIRTUAL_TIME,                                                                \
         .check_host = KIND##_check_host,                                                                           \
         .open = KIND##_open,                                                                                       \

@@ -64,11 +64,14 @@ static const struct {
       true },
     { "--model lenet --mode ps --workers 4 --compression topk:0.5", "all gradients at once, overlap off", "", true },
     /* resnet8 has 312,168 bytes */
-    { "--model resnet8 --mode ps", TWO_CHUNKS, "", true },
-    { "--model resnet8 --mode ps --compression bf16", TWO_CHUNKS, "", true },
-    { "--model resnet8 --mode ps --compression topk:0.1", "all gradients at once, overlap off", "", true },
+    { "--model resnet8 --mode ps --transport tcp", TWO_CHUNKS, "", true },
+    { "--model resnet8 --mode ps --transport shm --compression bf16", TWO_CHUNKS, "", true },
+    { "--model resnet8 --mode ps --transport tcp --compression topk:0.1", "all gradients at once, overlap off", "",
+      true },
+    { "--model resnet8 --mode ps --transport inproc", "all gradients at once, overlap off", "", true },
     { "--model resnet8 --mode ps --world sim", "all gradients at once, overlap off", "", true },
-    { "--model resnet8 --mode ps --partition-bytes 1Gi", "all gradients at once, overlap off", "", true },
+    { "--model resnet8 --mode ps --transport tcp --partition-bytes 1Gi", "all gradients at once, overlap off", "",
+      true },
     { "--model resnet8 --mode allreduce --workers 2", "all gradients at once, overlap off", "", true },
     /* the largest layer of lenet, 32,768 bytes, is a bucket of its own */
     { "--model lenet --mode allreduce --workers 2 --bucket-bytes 8Ki --partition-bytes 32768",

@@ -11,6 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/exchange/buckets.h"
 #include "harness/exchange/collective.h"
+#include "harness/net/transport.h"
 #include "harness/train/alternation.h"
 #include "harness/train/elastic.h"
 #include "harness/train/job.h"
@@ -22,11 +23,9 @@
 static uint64_t usual_partition_bytes(const struct train_job *job)
 {
     const struct server_mode *servers = job->mode->servers;
-    const bool is_virtual = job->world->module.caps & WORLD_VIRTUAL_TIME;
+    const bool is_cut = servers && job->transport->module.caps & TR_CUTS;
 
-    return !servers || is_virtual || job->exchange.compression.kind == COMPRESSION_TOPK
-               ? 0
-               : servers->usual_partition_bytes;
+    return is_cut && job->exchange.compression.kind != COMPRESSION_TOPK ? servers->usual_partition_bytes : 0;
 }
 
 uint64_t job_partition_bytes(const struct train_job *job)

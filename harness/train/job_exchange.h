@@ -12,9 +12,9 @@ struct network;
 
 /* --- the plan: buckets and chunks, in words --- */
 
-/* --partition-bytes. Without it: what servers usually cut into, where real workers push floats; else 0, whole buckets.
- * Of topk the bits depend on chunks. In virtual time a default would change what is predicted of other systems. Mode,
- * world and compression are resolved. Cannot fail. */
+/* --partition-bytes. Without it: what servers usually cut into, over a transport with TR_CUTS; else 0, whole buckets.
+ * Of topk the bits depend on chunks. The transport of sim has no TR_CUTS: a default would change what is predicted of
+ * other systems. Mode, transport and compression are resolved. Cannot fail. */
 uint64_t job_partition_bytes(const struct train_job *job);
 
 enum { USELESS_EXCHANGE_BYTES = 256 };

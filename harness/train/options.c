@@ -148,10 +148,10 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
              "largest bucket of gradients (default: all in one). Gradients of neighbouring layers are exchanged "
              "together, as a bucket"),
-    OPT_U64_(
-        struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
-        "largest chunk of a bucket (default: 256Ki with servers, else the whole bucket). A bucket is exchanged chunk "
-        "by chunk. The default is the whole bucket, too, in world sim and with --compression topk:F"),
+    OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
+             "largest chunk of a bucket (default: 256Ki with servers over shm, ipc, tcp and zmq, else the whole "
+             "bucket). A bucket is exchanged chunk "
+             "by chunk. With --compression topk:F the default is the whole bucket"),
     OPT_CHOICE_(struct train_opts, overlap, "overlap", "auto", "off|on|auto",
                 "exchange gradients while computing. With on a task of each worker exchanges and updates. With auto it "
                 "is on for allreduce if workers are on several hosts and gradients are cut, as by --bucket-bytes. Bits "

@@ -5,6 +5,7 @@
 
 #include "harness/bench/byte_sizes.h"
 #include "harness/bench/ps_bench.h"
+#include "harness/net/transport.h"
 #include "harness/verbs/comm_formats.h"
 #include "harness/verbs/comm_opts.h"
 #include "harness/verbs/comm_ps_report.h"
@@ -77,7 +78,7 @@ static enum rc prepare(struct run *run, const struct verb_call *call)
     TRY(machine_prepare(&run->machine, &run->machine_opts, no_ranks));
     TRY(find_ranks(run));
     TRY(comm_check_ps_osu(call, &run->terms));
-    if (run->terms.partition_bytes == 0 && !machine_is_virtual(&run->machine)) /* of a server, as in a training */
+    if (run->terms.partition_bytes == 0 && run->machine.transport->module.caps & TR_CUTS) /* as in a training */
         run->terms.partition_bytes = (size_t)run->terms.n_servers * PS_PARTITION_BYTES;
     run->terms.transport = run->machine.transport;
     run->terms.timeout_ms = machine_is_virtual(&run->machine) ? WAIT_FOREVER : COMM_MESSAGE_LIMIT_MS;
