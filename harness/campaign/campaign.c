@@ -221,6 +221,20 @@ struct taking { /* the records of one launch */
     double campaign_s;
 };
 
+/* A launch that was too short to measure others (measure.D3) has those that were there before the first launch. */
+static int note_others_before(const struct campaign *c, json_t *summary)
+{
+    const struct disturbance *d = &c->before;
+
+    if (!has_text(summary, "disturbed", "not_known") || !disturbance_is_too_much(d))
+        return 0;
+    return json_object_set_new(summary, "disturbed", json_string(disturbance_word(d))) |
+           json_object_set_new(summary, "steal_ratio", json_real(d->steal_ratio)) |
+           json_object_set_new(summary, "others_cores_count", json_real(d->others_cores)) |
+           json_object_set_new(summary, "taken_cores_ratio", json_real(d->taken_ratio)) |
+           json_object_set_new(summary, "taken_cores_limit_ratio", json_real(d->taken_limit_ratio));
+}
+
 /* What a record in runs.jsonl has more than that of a launch by itself. */
 static enum rc complete_record(const struct campaign *c, const struct taking *t, json_t *r, bool is_summary)
 {
@@ -229,7 +243,8 @@ static enum rc complete_record(const struct campaign *c, const struct taking *t,
 
     if (is_summary && !c->is_virtual) /* there equal launches have equal records */
         failed = failed || json_object_set_new(r, "campaign_s", json_real(c->spent_s)) != 0 ||
-                 json_object_set_new(r, "session_index", json_integer(c->session)) != 0;
+                 json_object_set_new(r, "session_index", json_integer(c->session)) != 0 ||
+                 note_others_before(c, r) != 0;
     return failed ? rc_raise(RC_NOMEM, "no memory for a record of a launch") : RC_OK;
 }
 

@@ -28,6 +28,7 @@
 #include "harness/base/file.h"
 #include "harness/base/partial_file.h"
 #include "harness/base/rc.h"
+#include "harness/measure/disturbance.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
 #include "harness/report/seal.h"
@@ -144,8 +145,10 @@ struct campaign {
     bool is_unsealed;        /* a version without seals began runs, and it stays so (report/seal.h, E1) */
     bool is_kept;            /* campaign_close() keeps the files; else it removes them */
     int session;             /* of the launches taken from now on */
-    double spent_s;          /* time until the last launch was taken, over all sessions */
-    char *hosts;             /* of the launches that were read again: "|one|other|"; NULL: no launches; owned */
+    struct disturbance
+        before;     /* of this machine, before the first launch of this session; all 0: it was not measured */
+    double spent_s; /* time until the last launch was taken, over all sessions */
+    char *hosts;    /* of the launches that were read again: "|one|other|"; NULL: no launches; owned */
 };
 
 /* Make results_dir/<date>-<name>, with -2, -3, ... if the name is taken. RC_INVAL names the obstacle. */

@@ -79,8 +79,8 @@ void sweep_warn_if_busy(struct sweep *s, const struct host_load *before, const s
     if (n_used_cores > after->n_cores && after->n_cores > 0)
         n_used_cores = after->n_cores;
     const struct disturbance d = disturbance_of_host(&host, (after->own_s - before->own_s) / window_s, n_used_cores);
-    s->warned_busy = disturbance_is_too_much(&d);
-    if (s->warned_busy)
+    s->campaign.before = d;
+    if (disturbance_is_too_much(&d))
         fprintf(to,
                 "gradmark compare: warning: others use %.1f of %d cores now. While they do, there will be no "
                 "verdict: stop them (top shows them), then start again\n",

@@ -324,6 +324,7 @@ static void a_busy_machine_is_told_before(void **state)
     FILE *to = open_memstream(&text, &n_bytes);
     assert_non_null(to);
     sweep_warn_if_busy(&s, &before, &after, to);
+    assert_true(disturbance_is_too_much(&s.campaign.before));
     sweep_warn_if_busy(&s, &unknown, &after, to);
     after.busy_s = 7.15;
     sweep_warn_if_busy(&s, &before, &after, to);

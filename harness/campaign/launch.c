@@ -414,7 +414,7 @@ static void warn_if_disturbed(struct sweep *s, const struct point *p)
     for (size_t i = 0; i < s->campaign.n_points; i++)
         for (size_t k = 0; k < s->campaign.point[i].n_launches; k++)
             n_disturbed += s->campaign.point[i].launch[k].was_disturbed;
-    if (last && last->was_disturbed && n_disturbed == 1 && !s->warned_busy)
+    if (last && last->was_disturbed && n_disturbed == 1 && !disturbance_is_too_much(&s->campaign.before))
         progress_say(&s->progress,
                      "gradmark compare: warning: other programs used %.2f cores during this run. If they continue, "
                      "there will be no verdict: stop them (top shows them)",

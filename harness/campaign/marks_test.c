@@ -65,6 +65,32 @@ static void nothing_is_said_of_quiet_launches(void **state)
     campaign_close(&c);
 }
 
+/* Regression: launches of a few milliseconds had a verdict while others used all cores. One that was measured keeps
+ * what it measured. */
+static void short_launches_have_what_was_there_before(void **state)
+{
+    struct campaign c;
+
+    made_open(&c, *state, NULL, 0, false);
+    struct point *p = made_add(&c, "lenet", "ps", 2);
+    c.before = (struct disturbance){
+        .steal_ratio = 0.25, .others_cores = 1.5, .taken_ratio = 1.25, .taken_limit_ratio = 0.2, .frequency_hz = NAN
+    };
+    take(&c, p, *state, 1, QUIET);
+    take(&c, p, *state, 1, UNKNOWN);
+    take(&c, p, *state, 1, ",\"disturbed\":null");
+    assert_false(p->launch[0].was_disturbed);
+    assert_true(p->launch[1].was_disturbed);
+    assert_true(p->launch[1].steal_ratio == 0.25 && p->launch[1].others_cores_count == 1.5);
+    assert_true(p->launch[1].taken_cores_ratio == 1.25);
+    assert_false(p->launch[2].was_disturbed);
+    p = made_add(&c, "lenet", "none", 2);
+    c.before.taken_limit_ratio = 1.25; /* not above it */
+    take(&c, p, *state, 1, UNKNOWN);
+    assert_false(p->launch[0].was_disturbed);
+    campaign_close(&c);
+}
+
 /* The most of each figure, of disturbed launches alone. */
 static void by_what_a_point_was_disturbed(void **state)
 {
@@ -413,6 +439,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(nothing_is_said_of_quiet_launches),
+        MADE_TEST(short_launches_have_what_was_there_before),
         MADE_TEST(by_what_a_point_was_disturbed),
         MADE_TEST(frequencies_differ_within_a_point),
         MADE_TEST(points_are_marked),

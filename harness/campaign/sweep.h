@@ -97,7 +97,6 @@ struct sweep { /* in mpi every process has one; only rank 0's results are filled
     bool needs_tasks, may_use_tasks;                     /* world_opts of some launch: as requested, or by auto */
     bool may_overlap;                                    /* some launch, by --overlap auto */
     char useless[USELESS_EXCHANGE_BYTES + OPTION_BYTES]; /* warning: exchange options without effect; "": none */
-    bool warned_busy;                                    /* before the first launch */
     bool stopped;                                        /* by a signal: results so far are kept, no further launch */
     char failure[FAILURE_BYTES];                         /* why the last launch failed; "": it did not */
     size_t max_failures;                                 /* of a point: K2 */
