@@ -443,8 +443,7 @@ static enum rc write_page(const struct cnn *l)
         NULL
     };
     static const char *const next[] = {
-        "Type the run of lenet with 4 workers and 16 samples each for --seed 6 to 10: is each within the range of the "
-        "table?",
+        "Type the run of lenet with 4 workers and 16 samples each for --seed 6 to 10: are they within its range?",
         "--cluster-set link_bits_per_s=10e9: which lines move, and which cannot?",
         "--overlap on --bucket-bytes 32Ki for the second network: how much of the exchange is hidden?",
         "Type the run of 64 samples each and 4 workers without --lr-scaling linear: sooner or later at the target?",
