@@ -102,7 +102,7 @@ enum gm_op { GM_SUM, GM_AVERAGE };
 /* data[n] := the sum, or the average, over all ranks. Collective. */
 int gm_allreduce(struct gm_job *job, float *data, size_t n, enum gm_op op);
 /* out[n] := the same of in[n], which is only read: faster than a copy and gm_allreduce(), with the same bits. All ranks
- * call the same of the two functions. Collective. */
+ * call the same of the two functions. GM_INVAL: the arrays overlap. Collective. */
 int gm_allreduce_into(struct gm_job *job, const float *in, size_t n, float *out, enum gm_op op);
 /* data[n] := data[n] of rank root. Collective. */
 int gm_broadcast(struct gm_job *job, float *data, size_t n, int root);

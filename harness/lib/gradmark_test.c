@@ -101,6 +101,9 @@ static int refusals(struct gm_job *job)
         EXPECT(gm_init(&second, NULL) == GM_INVAL && !second && strstr(gm_message(), "a job is open in this"));
     n_failures += EXPECT(gm_allreduce(NULL, x, 4, GM_SUM) == GM_INVAL && strstr(gm_message(), "gm_init() makes one"));
     n_failures += EXPECT(gm_allreduce(job, x, 4, (enum gm_op)7) == GM_INVAL && strstr(gm_message(), "op is 7"));
+    n_failures += EXPECT(gm_allreduce_into(job, x, 4, x, GM_SUM) == GM_INVAL && strstr(gm_message(), "gm_allreduce()"));
+    n_failures += EXPECT(gm_allreduce_into(job, x, 3, x + 1, GM_SUM) == GM_INVAL);
+    n_failures += EXPECT(gm_allreduce_into(job, NULL, 4, x, GM_SUM) == GM_INVAL);
     n_failures +=
         EXPECT(gm_broadcast(job, x, 4, gm_size(job)) == GM_INVAL && strstr(gm_message(), "the ranks are 0 to"));
     n_failures += EXPECT(gm_broadcast(job, x, 4, -1) == GM_INVAL);

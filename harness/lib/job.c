@@ -321,7 +321,11 @@ int gm_allreduce(struct gm_job *job, float *data, size_t n, enum gm_op op)
 int gm_allreduce_into(struct gm_job *job, const float *in, size_t n, float *out, enum gm_op op)
 {
     const struct combined c = { "gm_allreduce_into", { CALL_ALLREDUCE_INTO_SUM, CALL_ALLREDUCE_INTO_AVERAGE } };
+    const uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
 
+    if (n > 0 && (!in || !out || (a > b ? a - b : b - a) < n * sizeof(float)))
+        return rc_raise(RC_INVAL, "gm_allreduce_into: in and out are %s; use gm_allreduce() for a sum in place",
+                        in && out ? "parts of one array" : "needed both");
     return combine(job, &c, out, in, n, op);
 }
 
