@@ -26,7 +26,7 @@
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
-enum { N_SPINS = 100, MOST_STRANGERS = 64 };
+enum { N_SPINS = 100, MOST_STRANGERS = 64, LENT_SLICE_MS = 1 };
 enum { SEND_QUEUED = INBOX_TOO_LONG + 1 }; /* state of a send, x->priv: its number in the outbox; */
 enum { SEND_LENT = INBOX_TOO_LONG + 2 };   /* likewise, x->priv: its frame_lent */
 enum { RELEASE_MS = 5000 };                /* after an error, for ZeroMQ to let go of what is lent */
@@ -138,17 +138,19 @@ struct wait {            /* for a message to arrive */
     int peer;            /* from it; -1: from any rank */
     uint64_t started_ns; /* 0: not yet */
     int timeout_ms;
+    bool is_lent; /* for a send of the caller's bytes: that ZeroMQ has sent them wakes nobody */
     bool expired;
 };
 
 /* Wait until a frame has arrived, but at most ZMQ_SLICE_MS, so that the caller's next call sees whether a rank died.
+ * At most LENT_SLICE_MS for what is lent.
  * Polls N_SPINS times first where this rank may spin. Sets expired once timeout_ms have passed since the first call. */
 static enum rc wait_slice(struct zmq *t, struct wait *wait)
 {
     const bool is_socket = t->address.reach != ZMQ_REACH_PROCESS;
     const bool may_spin = is_socket ? zmq_may_poll(t->base.world) : world_may_spin(t->base.world);
     uint64_t waited_ms = 0;
-    int slice_ms = ZMQ_SLICE_MS, from = FROM_NOBODY;
+    int slice_ms = wait->is_lent ? LENT_SLICE_MS : ZMQ_SLICE_MS, from = FROM_NOBODY;
     enum rc rc;
 
     TRY(transport_check(&t->base, wait->peer)); /* net.T10 */
@@ -168,7 +170,7 @@ static enum rc wait_slice(struct zmq *t, struct wait *wait)
     if (wait->timeout_ms > 0) {
         waited_ms = (wait_clock_ns() - wait->started_ns) / 1000000u;
         wait->expired = waited_ms >= (uint64_t)wait->timeout_ms;
-        if (!wait->expired && (uint64_t)wait->timeout_ms - waited_ms < ZMQ_SLICE_MS)
+        if (!wait->expired && (uint64_t)wait->timeout_ms - waited_ms < (uint64_t)slice_ms)
             slice_ms = wait->timeout_ms - (int)waited_ms;
     }
     if (!wait->expired && from == FROM_NOBODY)
@@ -223,6 +225,7 @@ enum rc zmq_complete(struct transport *base, struct xfer *x, int timeout_ms)
         if (wait.expired)
             FAIL(RC_TIMEOUT, "rank %d, tag %u: %s not done after %d ms", x->peer, x->tag,
                  state >= SEND_QUEUED ? "send" : "receive", timeout_ms);
+        wait.is_lent = state == SEND_LENT;
         TRY(wait_slice(t, &wait));
     }
 out:
