@@ -79,7 +79,7 @@ static void add_value(struct autotune_option *o, const char *value)
     snprintf(o->value[o->n_values++], AUTOTUNE_VALUE_BYTES, "%s", value);
 }
 
-/* Powers of four, less than all gradients, which is what there is without the option, and no more than 1024 chunks. */
+/* Powers of four, less than all gradients, and no more than 1024 chunks. */
 static void add_sizes(struct autotune_option *o, const struct train_job *job)
 {
     enum { LEAST_BYTES = 4096, MOST_CHUNKS = 1024 };

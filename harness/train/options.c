@@ -100,7 +100,8 @@ const struct opt train_opt_table[] = {
     OPT_BOOL_(struct train_opts, bind, "bind", "true", "give each worker its own cores"),
     OPT_CHOICE_(
         struct train_opts, wait, "wait", "auto", "auto|spin|sleep",
-        "how workers wait for others. With spin they spin for about 100 us before they sleep. With auto they spin if "
+        "how workers wait for others. With spin they spin for about 100 us before they sleep; over ipc, tcp and zmq "
+        "only if each rank of the host has two cores. With auto they spin if "
         "each thread of a worker and each server has a core. Compare makes one choice for all that it compares"),
     OPT_MODULE_(
         struct train_opts, compute, "compute", compute_kind,
@@ -148,10 +149,10 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, bucket_bytes, "bucket-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
              "largest bucket of gradients (default: all in one). Gradients of neighbouring layers are exchanged "
              "together, as a bucket"),
-    OPT_U64_(struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
-             "largest chunk of a bucket (default: 256Ki with servers over shm, ipc, tcp and zmq, else the whole "
-             "bucket). A bucket is exchanged chunk "
-             "by chunk. With --compression topk:F the default is the whole bucket"),
+    OPT_U64_(
+        struct train_opts, partition_bytes, "partition-bytes", "", 4, MAX_BUCKET_BYTES, "bytes",
+        "largest chunk of a bucket (default: 256Ki, or the whole bucket). A bucket is exchanged chunk by chunk. The "
+        "default is 256Ki with servers over shm, ipc, tcp and zmq, but not with --compression topk:F"),
     OPT_CHOICE_(struct train_opts, overlap, "overlap", "auto", "off|on|auto",
                 "exchange gradients while computing. With on a task of each worker exchanges and updates. With auto it "
                 "is on for allreduce if workers are on several hosts and gradients are cut, as by --bucket-bytes. Bits "

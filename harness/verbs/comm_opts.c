@@ -48,9 +48,8 @@ static const struct opt table[] = {
              "parameter servers of comm ps. They are the ranks after the workers, and each has an equal part of every "
              "array. Without --workers there is 1 worker, or all other ranks that were started"),
     OPT_U64_(struct comm_opts, partition_bytes, "partition-bytes", "", 4, 1ULL << 34, "bytes",
-             "largest chunk in comm ps (default: 256Ki for each server over shm, ipc, tcp and zmq, else the whole "
-             "array). Several chunks "
-             "are outstanding at once"),
+             "largest chunk in comm ps (default: 256Ki or all). The default is 256Ki for each server over shm, ipc, "
+             "tcp and zmq, else the whole array. Several chunks are outstanding at once"),
     OPT_FILE_(struct comm_opts, records, "records", OPT_WRITTEN, "", "FILE",
               "file for the records: a manifest, then one for each row"),
     OPT_FILE_(

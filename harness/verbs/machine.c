@@ -39,10 +39,12 @@ const struct opt machine_opt_table[] = {
              "threads of each rank (default: the cores bound to it). The default is 1 where ranks share cores, and in "
              "world sim"),
     OPT_BOOL_(struct machine_opts, bind, "bind", "true", "give each rank its own cores"),
-    OPT_CHOICE_(struct machine_opts, wait, "wait", "auto", "auto|spin|sleep",
-                "how ranks wait for messages. With spin they spin for about 100 us before they sleep. With auto they "
-                "spin if each rank has a core, or two with gloo and nccl. Measure as your trainings will wait. Network "
-                "namespaces of one machine do not know of each other: give them sleep"),
+    OPT_CHOICE_(
+        struct machine_opts, wait, "wait", "auto", "auto|spin|sleep",
+        "how ranks wait for messages. With spin they spin for about 100 us before they sleep; over ipc, tcp and zmq "
+        "only if each rank of the host has two cores. With auto they "
+        "spin if each rank has a core, or two with gloo and nccl. Measure as your trainings will wait. Network "
+        "namespaces of one machine do not know of each other: give them sleep"),
     OPT_FILE_(
         struct machine_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
         "simulated cluster: a built-in name, or a YAML file. Only in world sim. See gradmark info --cluster NAME"),
