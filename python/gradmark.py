@@ -22,6 +22,8 @@ WITHHELD_RATIO = 0.25  # of the pairs
 DISTURBED_FREQUENCY_RATIO = 0.05  # off the median of the setting
 ROUNDING = 1e-12  # a smaller logarithm is no difference
 
+ALIKE = "for example, auto of --over transport=auto,inproc is inproc: use different values"
+
 QUANTITIES = {
     "throughput": "throughput_samples_per_s",
     "exchange_cost": "throughput_samples_per_s",
@@ -35,14 +37,18 @@ def load(path):
 
 
 def read(path):
-    """All records of a file, as a list of dictionaries. The last line of a file that is being written may be cut."""
+    """All records of a file, as a list of dictionaries.
+
+    An unfinished last line is left out: gradmark is still writing the file, or was killed.
+    """
     records = []
-    with open(path, encoding="utf-8") as file:
+    with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 records.append(json.loads(line))
             except ValueError as error:
-                raise ValueError(f"{path}: line {number}: not a record: {error}") from None
+                if line.endswith(b"\n"):
+                    raise ValueError(f"{path}: line {number}: not a record: {error}") from None
     return records
 
 
@@ -51,11 +57,17 @@ class Campaign:
 
     def __init__(self, path):
         self.folder = path if os.path.isdir(path) else None
-        self.records = read(os.path.join(path, "runs.jsonl") if self.folder else path)
         self.manifest = None
         if self.folder:
+            for name in ("runs.jsonl", "manifest.json"):
+                if not os.path.exists(os.path.join(path, name)):
+                    raise ValueError(f"{path}: no {name}: use the folder of a campaign of gradmark compare, or a file")
             with open(os.path.join(path, "manifest.json"), encoding="utf-8") as file:
                 self.manifest = json.load(file)
+        self.records = read(os.path.join(path, "runs.jsonl") if self.folder else path)
+        over = (self.manifest or {}).get("options", {}).get("over") or ""
+        self._over, _, listed = over.partition("=")
+        self._listed = listed.split(",")
         self.runs = list(_runs(self.records))
 
     def of_kind(self, kind):
@@ -69,25 +81,28 @@ class Campaign:
         return pandas.DataFrame(self.of_kind(kind))
 
     def settings(self):
-        """What was compared: model, mode, workers_count, servers_count and layout of each setting, once."""
-        names = ("model", "mode", "workers_count", "servers_count", "layout")
+        """What was compared: each setting once, with the value of the option of --over."""
+        names = ["model", "mode", "workers_count", "servers_count", "layout"] + ([self._over] if self._over else [])
         found = []
         for run in self.runs:
-            setting = {name: run["summary"].get(name) for name in names}
+            setting = {name: self._value(run, name) for name in names}
             if setting not in found:
                 found.append(setting)
         return found
 
     def runs_of(self, setting):
-        """The runs of a setting, in their order. Keys are those of a summary, or names of options.
+        """The runs of a setting, in their order. Keys are names of options, or else those of a summary.
 
         {"mode": "ps", "workers_count": 2, "bucket-bytes": "64Ki"}
         """
-        runs = [run for run in self.runs if all(_has(run, key, value) for key, value in setting.items())]
+        runs = [run for run in self.runs if all(self._has(run, key, value) for key, value in setting.items())]
         if not runs:
             raise ValueError(f"no run has the setting {setting}; use some of: {self.settings()}")
         places = [run["summary"].get("launch_index") for run in runs]
         if len(set(places)) < len(places):
+            fitting = [s for s in self.settings() if all(self._has(runs[0], key, value) for key, value in s.items())]
+            if all(self._has(run, key, value) for run in runs for key, value in fitting[0].items()):
+                raise ValueError(f"several settings of this campaign have equal options, those of {setting}; {ALIKE}")
             raise ValueError(f"several settings fit {setting}; add keys, as in: {self.settings()}")
         return runs
 
@@ -111,8 +126,27 @@ class Campaign:
         """All comparisons of verdicts.jsonl, computed again from runs.jsonl, and decided together."""
         if not self.folder:
             raise ValueError("verdicts() needs the folder of a campaign: load(FOLDER)")
-        kept = read(os.path.join(self.folder, "verdicts.jsonl"))
+        path = os.path.join(self.folder, "verdicts.jsonl")
+        if not os.path.exists(path):
+            remedy = f"use verdict(A, B), or complete it: gradmark compare --continue {self.folder}"
+            raise ValueError(f"{self.folder}: this campaign has no verdicts.jsonl yet; {remedy}")
+        kept = read(path)
         return _decide([self._compare_again(record) for record in kept])
+
+    def _value(self, run, key):
+        """A manifest has options as they were written, or what gradmark took for auto; a summary has what was used."""
+        options = run["manifest"].get("options", {})
+        if key == "layout":  # a summary has none of data parallelism alone
+            return "x".join(str(options.get(name) or 1) for name in ("workers", "stages", "shard-dense"))
+        if key not in options:
+            return run["summary"].get(key)
+        known = [_number(value) for value in self._listed + ["none"]]
+        is_taken = key == self._over and _number(options[key]) not in known
+        return "auto" if is_taken and "auto" in self._listed else options[key]
+
+    def _has(self, run, key, value):
+        """Options are text where people write them ("64Ki"), and numbers in a manifest (65536)."""
+        return _number(self._value(run, key)) == _number(value)
 
     def _compare_again(self, record):
         verdict = self._compare(_side(record, "a"), _side(record, "b"), record["quantity"])
@@ -211,15 +245,6 @@ def _side(verdict, side):
         if key.startswith(side + "_") and value is not None and name != "cores_count":
             setting[name] = value
     return setting
-
-
-def _has(run, key, value):
-    """Options are text where people write them ("64Ki"), and numbers in a manifest (65536)."""
-    if key in run["summary"]:
-        return run["summary"][key] == value
-    if key in run["manifest"].get("options", {}):
-        return _number(run["manifest"]["options"][key]) == _number(value)
-    return value is None
 
 
 def _number(value):
