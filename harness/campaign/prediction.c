@@ -169,34 +169,18 @@ void calibration_band_text(char *out, size_t n_bytes, const struct calibrated_va
         spread);
 }
 
-/* "range 2e9 to 2.9e9" in a source; false: there is none. */
-static bool stated_range(double *low, double *high, const char *text)
-{
-    static const char before[] = "range ", between[] = " to ";
-    char *end = NULL;
-
-    for (const char *at = strstr(text, before); at; at = strstr(at + 1, before)) {
-        *low = strtod(at + sizeof before - 1, &end);
-        if (strncmp(end, between, sizeof between - 1) != 0)
-            continue;
-        *high = strtod(end + sizeof between - 1, &end);
-        if (*low > 0 && *high >= *low && isfinite(*high))
-            return true;
-    }
-    return false;
-}
-
 /* R1 */
 bool assumed_range_of(struct assumed_range *out, const struct cluster *c, const struct cluster_sources *sources,
                       int key)
 {
     const struct key *k = &cluster_keys[key];
     const double own = cluster_key_number(c, key);
+    const char *unusable = NULL;
     double low, high;
 
     if ((k->type != KEY_REAL && k->type != KEY_WHOLE) || !(own > 0))
         return false;
-    if (!stated_range(&low, &high, sources->text[key])) {
+    if (!cluster_source_range(&low, &high, &unusable, sources->text[key])) {
         low = k->type == KEY_WHOLE ? ceil(own / 2) : own / 2;
         high = 2 * own;
     }
@@ -214,8 +198,9 @@ bool assumed_concerns_workers(int key)
 
 /* A replayed step has no arithmetic of its own but additions, which memory limits; sizes and numbers of parts are no
  * constants of time. */
-static bool is_of_time(const struct key *k)
+bool assumed_is_of_time(int key)
 {
+    const struct key *k = &cluster_keys[key];
     static const char *const unit[] = { "s", "bytes/s", "bits/s", "" };
 
     for (size_t i = 0; i < sizeof unit / sizeof *unit; i++)
@@ -244,8 +229,8 @@ size_t assumed_ranges(struct assumed_range out[CLUSTER_MAX_KEYS], const struct c
         const struct key *k = &cluster_keys[key[i]];
         const double own = cluster_key_number(c, key[i]);
         const bool limits = own > k->least && own < k->most;
-        if (is_of_time(k) && limits && assumed_range_of(&out[n], c, sources, key[i]) && out[n].high > out[n].low &&
-            is_possible(c, key[i], out[n].low) && is_possible(c, key[i], out[n].high))
+        if (assumed_is_of_time(key[i]) && limits && assumed_range_of(&out[n], c, sources, key[i]) &&
+            out[n].high > out[n].low && is_possible(c, key[i], out[n].low) && is_possible(c, key[i], out[n].high))
             n++;
     }
     return n;

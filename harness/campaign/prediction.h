@@ -90,6 +90,8 @@ bool assumed_range_of(struct assumed_range *out, const struct cluster *c, const 
  * the order of keys; returns n. */
 size_t assumed_ranges(struct assumed_range out[CLUSTER_MAX_KEYS], const struct cluster *c,
                       const struct cluster_sources *sources);
+/* Is the key a time, a rate or a ratio that a replayed step depends on? Only these have ranges of a band. */
+bool assumed_is_of_time(int key);
 /* Does it concern a run without servers? */
 bool assumed_concerns_workers(int key);
 /* "link_latency_s=2e-06" */

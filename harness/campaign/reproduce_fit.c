@@ -37,6 +37,8 @@ static enum rc find_keys(struct reproduce_fit *f, const char *keys)
     for (const char *at = keys; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
         const int key = cluster_key_find(name);
+        if (name[0] == '\0')
+            return rc_raise(RC_INVAL, "--fit %.100s: a name is empty; use KEY or KEY,KEY", keys);
         if (key < 0) {
             key_say_unknown(&cluster_key_table, name, nearest, sizeof nearest);
             return rc_raise(RC_INVAL, "--fit %.100s: %s: %s", keys, name, nearest);
@@ -48,16 +50,38 @@ static enum rc find_keys(struct reproduce_fit *f, const char *keys)
     return RC_OK;
 }
 
-/* The keys that a cluster assumes a range of. */
-static void say_possible(char *out, size_t n_bytes, const struct used_cluster *c)
+/* "use one of: A, B": the keys that a cluster assumes a range of; false: there are none, and one needs a range. */
+static bool say_possible(char *out, size_t n_bytes, const struct used_cluster *c)
 {
     struct assumed_range range[CLUSTER_MAX_KEYS];
     const size_t n = assumed_ranges(range, &c->cluster, c->sources);
     size_t at = 0;
 
-    snprintf(out, n_bytes, "none");
+    snprintf(out, n_bytes, "give a value a range in the description, as \"# assumed: range LOW to HIGH\"");
     for (size_t i = 0; i < n && at < n_bytes; i++)
-        at += (size_t)snprintf(out + at, n_bytes - at, "%s%s", i > 0 ? ", " : "", cluster_keys[range[i].key].name);
+        at += (size_t)snprintf(out + at, n_bytes - at, "%s%s",
+                               i > 0 ? ", " : "use one of: ", cluster_keys[range[i].key].name);
+    return n > 0;
+}
+
+/* A key that has no range in c, where it has an effect. */
+static enum rc refuse_key(int key, const struct used_cluster *c)
+{
+    const char *name = cluster_keys[key].name, *transport = used_cluster_transport(c);
+    char possible[RC_MESSAGE_BYTES / 2];
+    const bool has_other = say_possible(possible, sizeof possible, c);
+
+    if (!assumed_is_of_time(key))
+        return rc_raise(RC_INVAL, "--fit %s: is no time, rate or ratio; %s", name, possible);
+    if (c->cluster.assumed >> key & 1)
+        return rc_raise(RC_INVAL,
+                        "--fit %s: %s, %s: there is no range around its value, %.9g; change value or range in the "
+                        "description",
+                        name, c->name, transport, cluster_key_number(&c->cluster, key));
+    return rc_raise(RC_INVAL,
+                    "--fit %s: %s, %s, assumes no range of it; give it one in the description, as \"# assumed: range "
+                    "LOW to HIGH\"%s%s",
+                    name, c->name, transport, has_other ? ", or " : "", has_other ? possible : "");
 }
 
 /* F1, of one cluster. */
@@ -66,7 +90,6 @@ static enum rc share_range(struct reproduce_fit *f, int k, const struct used_clu
     struct assumed_range range[CLUSTER_MAX_KEYS];
     const size_t n = assumed_ranges(range, &c->cluster, c->sources);
     const char *name = cluster_keys[f->key[k]].name;
-    char possible[RC_MESSAGE_BYTES / 2];
 
     for (size_t i = 0; i < n; i++) {
         if (range[i].key != f->key[k])
@@ -80,9 +103,7 @@ static enum rc share_range(struct reproduce_fit *f, int k, const struct used_clu
                         "table for each cluster",
                         name, c->name, used_cluster_transport(c), range[i].low, range[i].high);
     }
-    say_possible(possible, sizeof possible, c);
-    return rc_raise(RC_INVAL, "--fit %s: %s, %s, assumes no range of it; use one of: %s", name, c->name,
-                    used_cluster_transport(c), possible);
+    return refuse_key(f->key[k], c);
 }
 
 static enum rc find_ranges(struct reproduce_fit *f)
@@ -104,8 +125,8 @@ static enum rc find_ranges(struct reproduce_fit *f)
         }
         if (matters)
             continue;
-        say_possible(possible, sizeof possible, &r->cluster[0]);
-        return rc_raise(RC_INVAL, "--fit %s: has no effect on any cluster of the table; use one of: %s",
+        (void)say_possible(possible, sizeof possible, &r->cluster[0]);
+        return rc_raise(RC_INVAL, "--fit %s: has no effect on any cluster of the table; %s",
                         cluster_keys[f->key[k]].name, possible);
     }
     return RC_OK;

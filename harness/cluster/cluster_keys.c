@@ -2,7 +2,9 @@
 /* cluster_keys.c - the keys of a description, and which of their values contradict each other. */
 #include "harness/cluster/cluster_keys.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/file.h"
@@ -213,6 +215,44 @@ enum rc cluster_keys_agree(const struct cluster *c, int *key)
     return RC_OK;
 }
 
+bool cluster_source_range(double *low, double *high, const char **unusable, const char *source)
+{
+    static const char before[] = "range ", between[] = " to ";
+    char *end = NULL;
+
+    *unusable = NULL;
+    for (const char *at = strstr(source, before); at; at = strstr(at + 1, before)) {
+        const char *number = at + sizeof before - 1;
+        if (strspn(number, "+-.0123456789") == 0)
+            continue; /* prose */
+        *low = strtod(number, &end);
+        if (strncmp(end, between, sizeof between - 1) == 0) {
+            number = end + sizeof between - 1;
+            *high = strtod(number, &end);
+            if (end != number && *low > 0 && *high >= *low && isfinite(*high))
+                return true;
+        }
+        if (!*unusable)
+            *unusable = at;
+    }
+    return false;
+}
+
+/* An assumed number whose range would be passed over. */
+static enum rc check_range(const struct key_file *file, int key, const char *source)
+{
+    const char *unusable = NULL;
+    char shown[64];
+    double low, high;
+
+    if (cluster_source_range(&low, &high, &unusable, source) || !unusable)
+        return RC_OK;
+    snprintf(shown, sizeof shown, "%.*s", (int)strcspn(unusable, ";"), unusable);
+    const enum rc rc =
+        rc_raise(RC_INVAL, "\"%s\" cannot be used; use range LOW to HIGH, two numbers above 0, the lower first", shown);
+    return rc == RC_OK ? rc : key_file_refuse(file, key);
+}
+
 /* A cluster description as a YAML file: values, which of them are assumed, and their sources. */
 
 /* Take the value of a key, or leave the default where the document has no such key. */
@@ -227,6 +267,8 @@ static enum rc convert(struct cluster *c, struct cluster_sources *sources, const
     key_file_comment(file, key, comment, sizeof comment);
     if (strncmp(comment, "assumed", strlen("assumed")) != 0) /* cluster.B3 */
         c->assumed &= ~(UINT64_C(1) << key);
+    else if (cluster_keys[key].type == KEY_REAL || cluster_keys[key].type == KEY_WHOLE)
+        TRY(check_range(file, key, comment));
     if (sources)
         snprintf(sources->text[key], sizeof sources->text[key], "%s", comment);
 out:

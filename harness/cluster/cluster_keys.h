@@ -31,6 +31,9 @@ void cluster_key_range(int key, char *out, size_t n_bytes);
 bool cluster_key_matters(const struct cluster *c, int key);
 /* out[0 .. n-1] := the keys with assumed values that have an effect, in table order; returns n. */
 size_t cluster_assumed(const struct cluster *c, int out[CLUSTER_MAX_KEYS]);
+/* The first usable range of a source, "range 2e9 to 2.9e9": two numbers above 0, the lower first. false: there is none;
+ * *unusable := the first one that cannot be used, or NULL. */
+bool cluster_source_range(double *low, double *high, const char **unusable, const char *source);
 /* Check that no value contradicts another. RC_INVAL names valid values, for a message that starts with place; *key: the
  * offending key. */
 enum rc cluster_keys_agree(const struct cluster *c, int *key) MUST_CHECK;

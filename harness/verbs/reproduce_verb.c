@@ -86,6 +86,8 @@ static enum rc check_use(const struct verb_call *call)
         return rc_raise(RC_INVAL, "--%s: needs --%s", verb_given(call, "fit") ? "fit" : "fit-rows",
                         verb_given(call, "fit") ? "fit-rows, as gpus<=16: the other rows test the fit"
                                                 : "fit with one or two keys of a cluster");
+    if (verb_given(call, "fit") && !o->fit[0])
+        return rc_raise(RC_INVAL, "--fit: is empty; use one or two keys of a cluster, as tcp_rate_ratio");
     if (call->operand[0] && verb_given(call, "continue"))
         return rc_raise(RC_INVAL, "%.100s: --continue takes it from the folder; leave it out", call->operand[0]);
     const enum rc rc = continued_check(call, o->continued, o->continue_anyway);
