@@ -282,25 +282,45 @@ static int exit_code_of(const struct acceptance *a)
     return a->outcome == OUTCOME_PASS ? 0 : a->outcome == OUTCOME_FAIL ? 1 : COULD_NOT_TEST;
 }
 
-static enum rc report(struct test *t, struct verb_call *call)
+/* The folder and the metrics of an ended test. One that cannot be written does not prevent the other. */
+static enum rc write_ended(const struct test *t)
 {
     struct record *manifest = NULL;
+    char why[RC_MESSAGE_BYTES];
+    enum rc rc;
+
+    TRY(manifest_of(&manifest, t));
+    TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->start.folder));
+    printf("page: %s/report.html\n", t->start.folder);
+out:
+    record_close(&manifest);
+    if (rc == RC_OK)
+        return write_metrics(t, &t->result, NULL, false);
+    snprintf(why, sizeof why, "%s", rc_message());
+    if (write_metrics(t, &t->result, NULL, false) != RC_OK)
+        fprintf(stderr, "gradmark: warning: %s\n", rc_message());
+    return rc_raise(rc, "%s", why);
+}
+
+/* Verdict and figures are printed, whatever cannot be written. */
+static enum rc report(struct test *t, struct verb_call *call)
+{
+    char why[RC_MESSAGE_BYTES];
     enum rc rc;
 
     TRY(judge(&t->result, t->terms.criteria));
     TRY(acceptance_print(&t->result, stdout));
-    TRY(manifest_of(&manifest, t));
-    TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->start.folder));
-    printf("page: %s/report.html\n", t->start.folder);
-    TRY(write_metrics(t, &t->result, NULL, false));
+    const enum rc written = write_ended(t);
+    snprintf(why, sizeof why, "%s", rc_message());
     TRY(acceptance_print_figures(&t->result, stdout));
     if (fflush(stdout) != 0)
         FAIL(RC_IO, "standard output cannot be written");
+    if (written != RC_OK)
+        FAIL(written, "%s", why);
     if (call->output.json)
         TRY(verb_copy_records(t->start.folder));
     call->exit_code = exit_code_of(&t->result);
 out:
-    record_close(&manifest);
     return rc;
 }
 
