@@ -277,7 +277,7 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "left_out_mean_absolute_error_before_ratio", R, "The same with the values of the description" },
     { "left_out_mean_absolute_error_ratio", R, "Mean error of efficiency in rows that a fit to the other tables predicts" },
     { "left_out_rows_count", I, "Rows of those tables" },
-    { "left_out_tables_count", I, "Tables that were predicted by a fit to the others" },
+    { "left_out_tables_count", I, "Tables that were predicted by a fit to the other tables" },
     { "left_ranks", Is, "Workers that left the run on purpose" },
     { "left_s", R, "Time that --autotune had left" },
     { "libraries", O, "Versions of the libraries at build time" },

@@ -39,7 +39,7 @@ static const struct opt table[] = {
     OPT_TEXT_(struct reproduce_opts, fit, "fit", "", "KEY,KEY",
               "fit one or two assumed values of the clusters, within their ranges, to the rows of --fit-rows"),
     OPT_TEXT_(struct reproduce_opts, fit_rows, "fit-rows", "", "gpus<=N",
-              "rows for --fit, as gpus<=16 or model=vgg16. The errors of the others are a test of the fit"),
+              "rows for --fit, as gpus<=16 or model=vgg16. The errors of all other rows test the fit"),
     OPT_CHOICE_(struct reproduce_opts, ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
                 "transport of rows with servers that name none. With cluster, what its description says. horovod-512 "
                 "uses grpc, as TensorFlow 1.3 did"),
