@@ -87,8 +87,6 @@ static void take_all(struct campaign *c, struct kit *k)
 
 static void its_difference_lies_in_compute(void **state)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
     struct campaign c;
 
     made_open(&c, *state, NULL, 0, false);
@@ -96,10 +94,7 @@ static void its_difference_lies_in_compute(void **state)
     take_all(&c, *state);
     assert_int_equal(c.n_launches_done, 21);
     assert_int_equal(c.n_points, 7);
-    FILE *to = open_memstream(&text, &n_bytes);
-    assert_non_null(to);
-    assert_int_equal(campaign_verdict(&c, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    char *text = made_text(&c, campaign_verdict);
     assert_string_equal(text, VERDICT);
     free(text);
     campaign_close(&c);
@@ -108,8 +103,6 @@ static void its_difference_lies_in_compute(void **state)
 /* recorded.K1: read back by its folder, it says the same. */
 static void its_folder_says_the_same(void **state)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
     struct recorded k;
 
     (void)state;
@@ -117,10 +110,7 @@ static void its_folder_says_the_same(void **state)
         fail_msg("%s", rc_message());
     assert_int_equal(k.campaign.n_points, 7);
     assert_int_equal(k.campaign.n_launches_done, 21);
-    FILE *to = open_memstream(&text, &n_bytes);
-    assert_non_null(to);
-    assert_int_equal(campaign_verdict(&k.campaign, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    char *text = made_text(&k.campaign, campaign_verdict);
     assert_string_equal(text, VERDICT);
     free(text);
     recorded_close(&k);

@@ -25,16 +25,6 @@ static void assert_told(const struct campaign *c, const char *expected)
     free(text);
 }
 
-static void verdict(const struct campaign *c, FILE *to)
-{
-    assert_int_equal(campaign_verdict(c, to), RC_OK);
-}
-
-static void table(const struct campaign *c, FILE *to)
-{
-    assert_int_equal(campaign_print(c, to), RC_OK);
-}
-
 #define QUIET ",\"disturbed\":\"no\",\"steal_ratio\":0.5,\"others_cores_count\":7,\"taken_cores_ratio\":0.09"
 #define UNKNOWN ",\"disturbed\":\"not_known\",\"steal_ratio\":null,\"others_cores_count\":null,\"frequency_hz\":null"
 #define TAKEN(steal, others, taken) \
@@ -199,7 +189,7 @@ static void the_table_marks_points(void **state)
     struct point *none = made_add(&c, "lenet", "none", 2);
     take(&c, none, *state, 1, QUIET STATE("reached"));
     take(&c, none, *state, 1, QUIET STATE("reached"));
-    char *text = made_told(&c, table);
+    char *text = made_text(&c, campaign_print);
     assert_null(strstr(text, "disturbed"));
     assert_null(strstr(text, "unsteady"));
     assert_null(strstr(text, "marked"));
@@ -207,14 +197,14 @@ static void the_table_marks_points(void **state)
     struct point *ps = made_add(&c, "lenet", "ps", 2);
     take(&c, ps, *state, 1, QUIET STATE("switch"));
     take(&c, ps, *state, 1, QUIET STATE("reached"));
-    text = made_told(&c, table);
+    text = made_text(&c, campaign_print);
     assert_null(strstr(text, "disturbed"));
     assert_row_ends(text, "lenet  none", "         -");
     assert_row_ends(text, "lenet  ps", "    1 of 2");
     assert_non_null(strstr(text, "\nlenet ps, 2 workers: unsteady in 1 of 2 launches: the speed switched in 1\n"));
     free(text);
     take(&c, ps, *state, 1, TAKEN("0", "1", "0.5") STATE("reached"));
-    text = made_told(&c, table);
+    text = made_text(&c, campaign_print);
     assert_row_ends(text, "model", "disturbed  unsteady");
     assert_row_ends(text, "lenet  none", "        -         -");
     assert_row_ends(text, "lenet  ps", "   1 of 3    1 of 3");
@@ -237,7 +227,7 @@ static char *verdict_on(struct kit *k, const char *const first[4], const char *c
     for (int i = 0; i < 4; i++)
         take(&c, p, k, speed[1][i], second[i]);
     take(&c, p, k, 0.50, TAKEN("0", "1", "0.5"));
-    char *text = made_told(&c, verdict);
+    char *text = made_text(&c, campaign_verdict);
     campaign_close(&c);
     return text;
 }
@@ -293,7 +283,7 @@ static void nothing_is_said_of_single_pairs(void **state)
     take(&c, p, *state, 1, TAKEN("0", "1", "0.5"));
     p = made_add(&c, "lenet", "allreduce", 2);
     take(&c, p, *state, 2, QUIET STATE("switch"));
-    char *text = made_told(&c, verdict);
+    char *text = made_text(&c, campaign_verdict);
     assert_null(strstr(text, "disturbed"));
     assert_null(strstr(text, "steady"));
     free(text);

@@ -3,15 +3,20 @@
 #include "harness/campaign/suite/campaign_test_kit.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
 
-static void add_encrypted(struct campaign *c, struct kit *k, const char *mode, int n_workers, const char *encryption)
+/* One more launch of a point, with these keys in its summary. */
+static void take(struct campaign *c, struct point *p, struct kit *k, const char *keys)
 {
-    struct point *p = made_add(c, "lenet", mode, n_workers);
     char text[600], path[KIT_PATH_BYTES];
 
-    snprintf(text, sizeof text, "{\"kind\":\"summary\",\"batch_per_worker_count\":8%s}\n", encryption);
+    snprintf(text, sizeof text, "{\"kind\":\"summary\",\"batch_per_worker_count\":8%s}\n", keys);
     assert_true(kit_write(k, "one", text));
     snprintf(path, sizeof path, "%s", kit_path(k, "one"));
     assert_int_equal(campaign_take(c, p, 0, path), RC_OK);
+}
+
+static void add_encrypted(struct campaign *c, struct kit *k, const char *mode, int n_workers, const char *encryption)
+{
+    take(c, made_add(c, "lenet", mode, n_workers), k, encryption);
 }
 
 static void assert_encryption_told(const struct campaign *c, const char *expected)
@@ -55,17 +60,6 @@ static void each_mode_is_named_once(void **state)
 }
 
 /* Which points are said not to have learned, letter by letter, from made-up launches. */
-
-/* One more launch of a point, with these keys in its summary. */
-static void take(struct campaign *c, struct point *p, struct kit *k, const char *keys)
-{
-    char text[600], path[KIT_PATH_BYTES];
-
-    snprintf(text, sizeof text, "{\"kind\":\"summary\",\"batch_per_worker_count\":8%s}\n", keys);
-    assert_true(kit_write(k, "one", text));
-    snprintf(path, sizeof path, "%s", kit_path(k, "one"));
-    assert_int_equal(campaign_take(c, p, 0, path), RC_OK);
-}
 
 static void assert_unlearned_told(const struct campaign *c, const char *expected)
 {
@@ -117,13 +111,8 @@ static void launches_are_counted(void **state)
 
 static void assert_verdict(const struct campaign *c, const char *expected)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    char *text = made_text(c, campaign_verdict);
 
-    assert_non_null(to);
-    assert_int_equal(campaign_verdict(c, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
     made_drop_lines_on_cores(text);
     assert_string_equal(text, expected);
     free(text);

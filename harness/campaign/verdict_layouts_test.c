@@ -183,11 +183,6 @@ static void add_of_batch(struct campaign *c, struct kit *k, int n_workers, const
     }
 }
 
-static void verdict(const struct campaign *c, FILE *to)
-{
-    assert_int_equal(campaign_verdict(c, to), RC_OK);
-}
-
 /* Each value against the first, in the order given, at the largest number of workers. */
 static void each_value_against_the_first(void **state)
 {
@@ -200,7 +195,7 @@ static void each_value_against_the_first(void **state)
     add_of_batch(&c, *state, 1, "64", 1400, 1);
     add_of_batch(&c, *state, 2, "64", 2000, 1);
     add_of_batch(&c, *state, 2, "128", 1000, 1);
-    char *text = made_told(&c, verdict);
+    char *text = made_text(&c, campaign_verdict);
     assert_string_equal(text,
                         "lenet allreduce, 2 workers, batch 64: 2.00 x the samples/s of batch 8 (95 %: 1.92 to 2.09).\n"
                         "lenet allreduce, 2 workers, batch 128: cannot tell whether batch 128 or 8 is faster: 1.00 x "

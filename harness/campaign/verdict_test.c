@@ -465,13 +465,8 @@ static void at_equal_workers_and_at_equal_cores(void **state)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct campaign c;
-        char *text = NULL;
-        size_t n_bytes = 0;
-        FILE *to = open_memstream(&text, &n_bytes);
-        assert_non_null(to);
         open_case(&c, *state, &CASES[i]);
-        assert_int_equal(campaign_verdict(&c, to), RC_OK);
-        assert_int_equal(fclose(to), 0);
+        char *text = made_text(&c, campaign_verdict);
         print_message("case %zu\n", i);
         assert_string_equal(text, CASES[i].text);
         free(text);
