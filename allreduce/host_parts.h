@@ -3,8 +3,7 @@
  * host_parts.h - the inputs of one host's ranks to a collective, which each of these ranks can read and write.
  *
  * A part is the data itself, if it is in shares (exchange.A8), and so is the input, of an allreduce out of place (A13).
- * Else it is a slot of each rank, through which data
- * goes piece by piece:
+ * Else it is a slot of each rank, through which data goes piece by piece:
  *
  *     data in shares    part[r] is the data of rank r, brought[r] its input        one piece: all of it
  *     own data          both are the slot of rank r, which it copies to and from    pieces of at most n_slot_elems

@@ -100,8 +100,8 @@ static bool is_operand(const struct sum_arrays *op, const float *result)
     return j < op->n_operands;
 }
 
-/* Is it long, and does no result take the place of an operand? Then results are written past the caches: they are not
- * read from memory first, which are two thirds of the bytes. */
+/* Is it long, and does no result take the place of an operand? Then results are written past the caches, so that they
+ * are not read from memory first. */
 static bool is_streamed(const struct cpu_kernels *kernels, const struct sum_arrays *op)
 {
     if (!kernels->stream_sums || op->n_operands == 1 || op->n * sizeof(float) * (size_t)op->n_results < STREAM_BYTES)
