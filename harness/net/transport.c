@@ -138,12 +138,14 @@ static bool is_of_peer(struct transport *t, enum rc rc)
 }
 
 /* How long the world may take to notice a process that has ended; 0: it may not notice at all. With ON_LOSS_REPORT it
- * looks for such; without, an ended process is no more than a silent one. */
+ * looks for such; without, in most worlds, an ended process is no more than a silent one. */
 static uint64_t most_ms_until_noticed(const struct world *w)
 {
     if (w->on_loss == ON_LOSS_REPORT)
         return NOTICED_MS;
-    return w->peers && w->peers->abort_ns > 0 ? w->peers->abort_ns / 1000000 + NOTICED_MS : 0;
+    if (w->peers && w->peers->abort_ns > 0)
+        return w->peers->abort_ns / 1000000 + NOTICED_MS;
+    return w->ops->module.caps & WORLD_SEES_ENDS ? NOTICED_MS : 0;
 }
 
 /* A connection may end before the world has noticed that the peer's process has: wait for that, and say so. Of a peer

@@ -99,6 +99,7 @@ enum world_caps {
     WORLD_LAUNCHED = 1u << 2,      /* its ranks are processes that a launcher started */
     WORLD_HAS_MPI = 1u << 3,       /* they are ranks of MPI_COMM_WORLD, and may call MPI */
     WORLD_GUESTS = 1u << 4,        /* processes may join a running run (world.W9) */
+    WORLD_SEES_ENDS = 1u << 5,     /* it notices a process that has ended, watched or not */
 };
 
 /* The cost of computing a simulation. */

@@ -142,7 +142,7 @@ static void guest_abort(struct world *w, enum rc why)
 
 static const struct world_ops world_tcp_guest = {
     .module.name = "tcp",
-    .module.caps = WORLD_LAUNCHED | WORLD_GUESTS,
+    .module.caps = WORLD_LAUNCHED | WORLD_GUESTS | WORLD_SEES_ENDS,
     .tasks = &thread_task_ops,
     .shares = &process_share_ops,
     .now_ns = tcp_now_ns,

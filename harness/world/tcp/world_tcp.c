@@ -127,7 +127,7 @@ static enum rc tcp_close(struct world **w)
 
 const struct world_ops world_tcp = {
     .module.name = "tcp",
-    .module.caps = WORLD_LAUNCHED | WORLD_GUESTS,
+    .module.caps = WORLD_LAUNCHED | WORLD_GUESTS | WORLD_SEES_ENDS,
     .tasks = &thread_task_ops,
     .shares = &process_share_ops,
     .run = tcp_run,
