@@ -30,6 +30,7 @@ struct drill {
     bool fails_together;
     char told[RC_MESSAGE_BYTES]; /* to rank 0 */
     enum rc first, second;       /* what its sends return */
+    int n_looks;                 /* in the first one */
 };
 
 static atomic_bool is_told; /* rank 0 has its two errors */
@@ -37,13 +38,14 @@ static atomic_bool may_die; /* rank 0 is in its send, and has looked N_LOOKS tim
 
 static struct world_ops watched; /* those of world_threads, with look() */
 static int n_looks;              /* of rank 0, since its connection ended */
+static bool is_to_die;           /* rank 1 */
 
-/* world_check() of rank 0 in a scene where rank 1 dies: it is lost behind N_LOOKS looks. */
+/* world_check() of rank 0. In a scene where rank 1 dies it is lost behind N_LOOKS looks. */
 static enum rc look(struct world *w)
 {
     if (n_looks++ == N_LOOKS)
         atomic_store(&may_die, true);
-    while (n_looks > N_LOOKS && world_threads.check(w) == RC_OK && !world_is_lost(w, 1))
+    while (is_to_die && n_looks > N_LOOKS && world_threads.check(w) == RC_OK && !world_is_lost(w, 1))
         world_pause(w, 1000000);
     return world_threads.check(w);
 }
@@ -73,11 +75,11 @@ static enum rc body(struct world *w, void *arg)
             world_die(w);
         return RC_OK;
     }
-    if (drill->fate == DIES)
-        w->ops = &watched;
+    w->ops = &watched;
     if (drill->fate == ENDS_WELL)
         w->peers->abort_ns = SHORT_NS;
     drill->first = transport_send(&t, &x);
+    drill->n_looks = n_looks;
     snprintf(drill->told, sizeof drill->told, "%s", rc_message());
     drill->second = transport_send(&t, &x);
     atomic_store(&is_told, true);
@@ -85,7 +87,8 @@ static enum rc body(struct world *w, void *arg)
     return RC_OK;
 }
 
-static struct drill run(enum fate fate, uint64_t abort_ns, enum on_loss on_loss, bool fails_together)
+static struct drill run_in(unsigned world_caps, enum fate fate, uint64_t abort_ns, enum on_loss on_loss,
+                           bool fails_together)
 {
     struct drill drill = { .fate = fate, .fails_together = fails_together };
     const struct world_opts opts = { .stall = { .warn_ns = abort_ns / 2, .abort_ns = abort_ns }, .on_loss = on_loss };
@@ -95,7 +98,9 @@ static struct drill run(enum fate fate, uint64_t abort_ns, enum on_loss on_loss,
     atomic_store(&is_told, false);
     atomic_store(&may_die, false);
     n_looks = 0;
+    is_to_die = fate == DIES;
     watched = world_threads;
+    watched.module.caps |= world_caps;
     watched.check = look;
     const enum rc rc = world_run(&world_threads, &opts, 2, body, &drill);
     assert_int_equal(rc, dies && on_loss == ON_LOSS_ABORT ? RC_PEER : RC_OK);
@@ -104,17 +109,22 @@ static struct drill run(enum fate fate, uint64_t abort_ns, enum on_loss on_loss,
     return drill;
 }
 
+static struct drill run(enum fate fate, uint64_t abort_ns, enum on_loss on_loss, bool fails_together)
+{
+    return run_in(0, fate, abort_ns, on_loss, fails_together);
+}
+
 /* Regression: the error did not name the rank that failed. */
 static void a_rank_that_dies_is_named(void **state)
 {
     (void)state;
     for (int together = 0; together <= 1; together++) {
         struct drill d = run(DIES, LONG_NS, ON_LOSS_ABORT, together);
-        assert_in_range(n_looks, N_LOOKS + 1, 1000);
+        assert_in_range(d.n_looks, N_LOOKS + 1, 1000);
         assert_null(strstr(d.told, "closed"));
         assert_string_equal(d.told, "rank 1 failed: ended before its work was done");
         d = run(DIES, LONG_NS, ON_LOSS_REPORT, together);
-        assert_in_range(n_looks, N_LOOKS + 1, 1000);
+        assert_in_range(d.n_looks, N_LOOKS + 1, 1000);
         assert_string_equal(d.told, "rank 1 was lost: ended before its work was done");
     }
 }
@@ -135,10 +145,27 @@ static void a_rank_with_signs_of_life_is_not_waited_for(void **state)
     assert_string_equal(run(LIVES_UNTIL_TOLD, LONG_NS, ON_LOSS_ABORT, false).told, CLOSED);
 }
 
+/* A wait would take thousands of looks. */
 static void where_nobody_watches_nobody_waits(void **state)
 {
+    const struct drill d = run(DIES_WHEN_TOLD, 0, ON_LOSS_ABORT, false);
+
     (void)state;
-    assert_string_equal(run(DIES_WHEN_TOLD, 0, ON_LOSS_ABORT, false).told, CLOSED);
+    assert_string_equal(d.told, CLOSED);
+    assert_in_range(d.n_looks, 1, N_LOOKS);
+}
+
+/* ... but for a world that notices the end of a process all the same.
+ * Regression: a library's job told of the connection or of the rank, whichever came first. */
+static void a_world_that_sees_ends_names_who_died(void **state)
+{
+    (void)state;
+    for (int together = 0; together <= 1; together++) {
+        const struct drill d = run_in(WORLD_SEES_ENDS, DIES, 0, ON_LOSS_ABORT, together);
+        assert_in_range(d.n_looks, N_LOOKS + 1, 1000);
+        assert_string_equal(d.told, "rank 1 failed: ended before its work was done");
+    }
+    assert_string_equal(run_in(WORLD_SEES_ENDS, LIVES_UNTIL_TOLD, 0, ON_LOSS_ABORT, false).told, CLOSED);
 }
 
 int main(void)
@@ -148,6 +175,7 @@ int main(void)
         cmocka_unit_test(of_a_rank_that_lives_the_connection_is_told),
         cmocka_unit_test(a_rank_with_signs_of_life_is_not_waited_for),
         cmocka_unit_test(where_nobody_watches_nobody_waits),
+        cmocka_unit_test(a_world_that_sees_ends_names_who_died),
     };
     return cmocka_run_group_tests(test, NULL, NULL);
 }
