@@ -318,16 +318,20 @@ static size_t write_noise(unsigned char *out, uint64_t i)
     return n_bytes;
 }
 
+/* Returns when the other side has ended the connection: it has read all that it reads. */
 static void send_noise(const struct kit *k, uint64_t i)
 {
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    unsigned char noise[NOISE_BYTES];
+    unsigned char noise[NOISE_BYTES], answer[256];
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
 
     to.sin_port = htons((uint16_t)atoi(strrchr(k->endpoint, ':') + 1));
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
     (void)!send(fd, noise, write_noise(noise, i), MSG_NOSIGNAL);
+    (void)shutdown(fd, SHUT_WR);
+    while (recv(fd, answer, sizeof answer, 0) > 0)
+        continue;
     close(fd);
 }
 

@@ -177,20 +177,25 @@ static enum rc open_two_thirds(struct world *w, void *arg)
 }
 
 /* world.H3: each block would fit, but not all. No addresses, so that nothing is really taken where this is
- * overlooked. */
+ * overlooked. Again where another process has given back so much memory meanwhile that all would. */
 static void there_must_be_room_for_all_blocks(void **state)
 {
+    enum { MAX_TRIALS = 100 };
     struct rlimit old, tight;
-    size_t n_bytes = host_memory_available("");
+    bool is_told = false;
 
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
     tight = (struct rlimit){ (rlim_t)1 << 30, old.rlim_max };
-    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
-    const enum rc rc = world_run(&world_threads, &plain, 2, open_two_thirds, &n_bytes);
-    assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
-    assert_int_equal(rc, RC_NOMEM);
-    assert_non_null(strstr(rc_message(), " bytes available"));
+    for (int i = 0; i < MAX_TRIALS && !is_told; i++) {
+        size_t n_bytes = host_memory_available("");
+        assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+        const enum rc rc = world_run(&world_threads, &plain, 2, open_two_thirds, &n_bytes);
+        assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+        assert_int_equal(rc, RC_NOMEM);
+        is_told = strstr(rc_message(), " bytes available");
+    }
+    assert_true(is_told);
 }
 
 #endif
