@@ -15,7 +15,9 @@
 extern const struct world_ops world_mpi;
 extern const struct transport_ops transport_mpi;
 
-enum { LOST = 2, N_LONG = 8 << 20, N_ROUNDS = 20, LIMIT_MS = 30000 };
+enum { LOST = 2, N_LONG = 8 << 20, N_ROUNDS = 20, LIMIT_MS = 60000 };
+#define HANG_NS UINT64_C(6000000000)
+#define LONG_NS UINT64_C(120000000000) /* of a rank that ends, which is noticed without a limit */
 
 struct job {
     bool hangs;
@@ -192,7 +194,8 @@ out:
 int main(int argc, char **argv)
 {
     struct job job = { argc == 2 && strcmp(argv[1], "hang") == 0, 0 };
-    const struct world_opts opts = { .stall = { .warn_ns = 2000000000, .abort_ns = 6000000000 },
+    const uint64_t abort_ns = job.hangs ? HANG_NS : LONG_NS;
+    const struct world_opts opts = { .stall = { .warn_ns = abort_ns / 3, .abort_ns = abort_ns },
                                      .on_loss = ON_LOSS_REPORT };
     const enum rc rc = world_run(&world_mpi, &opts, 4, body, &job);
 

@@ -12,7 +12,9 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-enum { TIMEOUT_MS = 20000 };
+enum { TIMEOUT_MS = 60000 };
+#define HANG_NS UINT64_C(6000000000)
+#define LONG_NS UINT64_C(120000000000) /* of a rank that ends, which is noticed without a limit */
 
 struct job {
     const struct transport_ops *ops;
@@ -33,7 +35,8 @@ static enum rc body(struct world *w, void *arg)
 /* True: all survivors have returned, and none has a failure. */
 static bool run_case(const struct world_ops *world, struct job *job, int n_ranks)
 {
-    const struct world_opts opts = { .stall = { .warn_ns = 2000000000, .abort_ns = 6000000000 },
+    const uint64_t abort_ns = job->plan.hangs ? HANG_NS : LONG_NS;
+    const struct world_opts opts = { .stall = { .warn_ns = abort_ns / 3, .abort_ns = abort_ns },
                                      .on_loss = ON_LOSS_REPORT };
     const enum rc rc = world_run(world, &opts, n_ranks, body, job);
     const int n_returned = atomic_load(&job->n_returned), n_expected = n_ranks > 0 ? n_ranks - 1 : 1;

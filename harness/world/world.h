@@ -157,7 +157,8 @@ struct world_opts {
     int failure_exit_code; /* threads, mpi, tcp: exit code of a process that does not return from run(), because a rank
                               failed or does not end: world_abort() and watchers; 0: 1 */
 
-    /* For tests, not in sim: the clock of a watcher, read before each look. NULL: wait_clock_ns(). */
+    /* For tests, not in sim: the clock of a watcher, read before each look. With it no process is ended for not leaving
+     * a failed run in time: a slow machine lets it be late. NULL: wait_clock_ns(). */
     uint64_t (*watch_clock)(void *arg);
     void *watch_clock_arg;
 };

@@ -186,7 +186,7 @@ static void *watch_main(void *arg)
             return NULL;
         (void)doorbell_wait(&p->bell, seen, false, p->is_stopping ? STOPPING_NS : peer_watch_interval_ns(&p->watch));
         limit_ns = look(p, limit_ns);
-        if (wait_clock_ns() < limit_ns)
+        if (wait_clock_ns() < limit_ns || p->watch_clock)
             continue;
         if (atomic_load(&p->has_lost))
             end_process(p, p->lost, p->why);

@@ -59,7 +59,7 @@ static enum rc join_gang(struct tcp_rank *self, const struct world_opts *opts)
                                   .on_loss = opts->on_loss,
                                   .fd = -1,
                                   .failure_exit_code = self->failure_exit_code,
-                                  .ends_no_process = self->ends_no_process,
+                                  .ends_no_process = self->ends_no_process || opts->watch_clock,
                                   .place = place };
     enum rc rc;
 
