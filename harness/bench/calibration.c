@@ -219,6 +219,19 @@ out:
     return rc;
 }
 
+/* As much as that is noise of others, which no description can say. */
+static enum rc describe_jitter_ratio(const struct description *d, double ratio)
+{
+    if (set(d, "jitter_ratio", ratio) != RC_OK)
+        return rc_raise(
+            RC_INVAL,
+            "jitter: equal work took %.3g times as long as the fastest, on average; other work disturbed it: "
+            "measure when the machines are idle",
+            1 + ratio);
+    note(d, "jitter_ratio", "measured: of the same times, by L-moments");
+    return RC_OK;
+}
+
 static enum rc describe_compute(const struct description *d, const struct calibration *c)
 {
     const struct compute_bench *m = &c->compute;
@@ -234,8 +247,7 @@ static enum rc describe_compute(const struct description *d, const struct calibr
     else
         note(d, "jitter", "measured: nearest to %zu times of the same work, Kolmogorov-Smirnov distance %.3f",
              m->jitter.n_times, m->jitter.distance);
-    TRY(set(d, "jitter_ratio", m->jitter.ratio));
-    note(d, "jitter_ratio", "measured: of the same times, by L-moments");
+    TRY(describe_jitter_ratio(d, m->jitter.ratio));
 out:
     return rc;
 }

@@ -259,6 +259,10 @@ static void senseless_values_are_refused(void **state)
     m.links.link[LINK_BETWEEN].message.slope_s = 1e-20;
     assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "measured link_bits_per_s is \"8e+20\"; use a number from"));
+    m = measured();
+    m.compute.jitter.ratio = 103; /* regression: "use a number from 0 to 100" */
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "equal work took 104 times as long as the fastest, on average; other work "));
 }
 
 int main(void)
