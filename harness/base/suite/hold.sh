@@ -44,7 +44,7 @@
 #   trial            accept --self-test in threads or sim; N: the trial that begins, from 0; rank 0
 #
 # HOLD_LIMIT_S ends a test that hangs; no result depends on it. A held process ends when the folder of its hold is removed.
-HOLD_LIMIT_S=250
+HOLD_LIMIT_S=600
 
 hold_make() {
     mkdir -- "$1" && mkfifo -- "$1/reached" "$1/go" && realpath -- "$1"

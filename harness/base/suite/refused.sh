@@ -23,7 +23,7 @@ has_names() {
 refused_with() {
     local status=$1 names=$2 code=0
     shift 2
-    timeout 250 "$@" >out 2>err </dev/null || code=$?
+    timeout 600 "$@" >out 2>err </dev/null || code=$?
     [ $code -eq "$status" ] || fail "exit status $code, not $status: $*"
     [ "$(wc -l <err)" -eq 1 ] || fail "not one line on standard error: $*"
     has_names "$names" err
