@@ -44,7 +44,7 @@ static void judge(struct worth *v, const struct way_to_target *one, const struct
     v->pays_from_s = pays_from_s(one, v->several, later_s);
     v->pays_from_least_s = pays_from_s(one, v->several, later_s - later_half_s);
     v->pays_from_most_s = pays_from_s(one, v->several, later_s + later_half_s);
-    if ((one_s + one->start_half_s) / (several_s - half_s) < LEAST_GAIN)
+    if (one_s + one->start_half_s < LEAST_GAIN * (several_s - half_s)) /* which may be below 0 */
         v->reason = WORTH_NOT_SOONER;
     else if (elsewhere && surely_by(elsewhere, v->several))
         v->reason = WORTH_ANOTHER_WAY;

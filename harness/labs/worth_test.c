@@ -137,6 +137,8 @@ static void start_up_is_not_exact(void **state)
     assert_says(&v, "Cannot tell: 4 workers are there after 80.000 s (72.000 to 88.000), one machine (one) after "
                     "100.000 s (92.000 to 108.000)");
     assert_true(near(v.pays_from_least_s, 0) && near(v.pays_from_most_s, (10 + 16) / (1 - 60.0 / 90)));
+    w[1].start_half_s = 90; /* Regression: -10 to 170 were surely later than one worker */
+    assert_int_equal(judge(w, 2, 0).reason, WORTH_UNSURE);
     w[0].start_half_s = w[1].start_half_s = 1;
     assert_int_equal(judge(w, 2, 0).reason, WORTH_DEAR);
     w[2] = (struct way_to_target){ "a smaller model", 1, 10, 70.5, 1 }; /* 79.5 to 81.5, several 79 to 81 */
