@@ -3,6 +3,7 @@
  * rogue_test.c - a worker that breaks the rules of the protocol is told so, and counted; the server and the run go on
  * (P5, P6).
  */
+#include "harness/world/wait.h"
 #include "ps/suite/rogue_kit.h"
 
 static const struct {
@@ -143,14 +144,16 @@ static void a_replayed_step_is_not_applied_again_P3(void **state)
 
     (void)state;
     memcpy(&rogue.first_word, &one, sizeof one);
+    const uint64_t started_ns = wait_clock_ns();
     assert_int_equal(rogue_run(&seen, &rogue), RC_OK);
+    const uint64_t most_lines = 1 + (wait_clock_ns() - started_ns) / 1000000000; /* one a second */
     assert_int_equal(seen.answer[0].op, PS_PARAMS);
     for (int i = 1; i < 3; i++) {
         assert_int_equal(seen.answer[i].op, PS_REFUSED);
         assert_int_equal(seen.answer[i].why, REFUSED_REPLAYED);
     }
     assert_int_equal(seen.facts.refused_count[REFUSED_REPLAYED], 2);
-    assert_int_equal(seen.n_lines, 1); /* of one second */
+    assert_in_range(seen.n_lines, 1, most_lines);
     rogue_expect_params(&seen, 1, 1, 3, 4);
 }
 

@@ -86,7 +86,7 @@ static struct job job_of(const char *name, const size_t *n_bytes, int n_sizes)
                                               .least_repeats = N_REPEATS,
                                               .most_repeats = N_REPEATS,
                                               .n_warmup = 1,
-                                              .budget_s = 60 },
+                                              .budget_s = 1e6 },
                                     .n_workers = N_WORKERS,
                                     .n_servers = N_SERVERS,
                                     .partition_bytes = 16000,

@@ -20,7 +20,7 @@
 #include "harness/measure/interval.h"
 #include "harness/train/suite/train_kit.h"
 
-enum { N_WORKERS = 4, N_STEPS = 30, N_BATCHES = N_WORKERS * N_STEPS, MOST_SEEDS = 20000, ALARM_S = 60 };
+enum { N_WORKERS = 4, N_STEPS = 30, N_BATCHES = N_WORKERS * N_STEPS, MOST_SEEDS = 20000, ALARM_S = 600 };
 
 struct outcome { /* in memory that a copy of this process shares */
     bool is_done;

@@ -18,7 +18,7 @@
 #include "harness/report/record.h"
 #include "harness/train/suite/train_kit.h"
 
-enum { N_STEPS = 6, N_RESUMED = 2, BATCH = 10, N_WORKERS = 2, LIMIT_S = 60, EXIT_SKIPPED = 77 };
+enum { N_STEPS = 6, N_RESUMED = 2, BATCH = 10, N_WORKERS = 2, LIMIT_S = 600, EXIT_SKIPPED = 77 };
 
 static const struct item {
     const char *option, *text; /* its name, and as it is given; "SAVE", "RESUME" in it: files */
