@@ -144,7 +144,12 @@ run_ranks() {
     rm -r -- "$name"
 }
 
-# Made of this shell's process id, which no other running process has. Ports below 32768: the kernel gives away none of them.
+# Made of this shell's process id, which no other running process has, and of the namespace of that: the new machines of
+# .ci/run share the loopback. Ports below 32768: the kernel gives away none of them.
 own_address() {
-    echo "127.$((64 * ($1 + 1) + $$ / 65536 % 64)).$(($$ / 256 % 256)).$(($$ % 256))"
+    local space key
+    space=$(readlink /proc/self/ns/pid) || true
+    space=${space//[!0-9]/}
+    key=$(($$ ^ (${space:-0} % 1048576 * 2654435761 >> 8)))
+    echo "127.$((64 * ($1 + 1) + key / 65536 % 64)).$((key / 256 % 256)).$((key % 256))"
 }
