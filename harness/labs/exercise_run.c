@@ -21,7 +21,7 @@
 #error "GRADMARK_HEADER_DIR and GRADMARK_LIBRARY_DIR are those of the build, GRADMARK_LIBDIR that of an installed copy"
 #endif
 
-enum { OUTPUT_BYTES = 1 << 16, BUILD_LIMIT_S = 120, LAUNCH_LIMIT_S = 60, GRACE_S = 10, N_COLUMNS = 8, MOST_MIB = 256 };
+enum { OUTPUT_BYTES = 1 << 16, BUILD_LIMIT_S = 120, LAUNCH_LIMIT_S = 60, GRACE_S = 40, N_COLUMNS = 8, MOST_MIB = 256 };
 enum { SIGNALLED = 128, MOST_SIGNAL = 64 };
 
 static const char ended_late[] = "gradmark: late", ended_full[] = "gradmark: full";
@@ -39,7 +39,7 @@ static const char limits[] = "cd \"$1\" || exit 98\n"
                              "trap 'trap \"\" TERM INT HUP; [ -z \"$!\" ] || { kill -TERM $!; wait $!; }; exit 143' "
                              "TERM INT HUP\n"
                              "began=$(date +%s)\n"
-                             "setsid timeout --foreground --signal=TERM --kill-after=3 \"$seconds\" \"$@\" &\n"
+                             "setsid timeout --foreground --signal=TERM --kill-after=15 \"$seconds\" \"$@\" &\n"
                              "pid=$!\n"
                              "while kill -0 $pid 2>/dev/null; do\n"
                              "    if [ \"$(du -sm . 2>/dev/null | cut -f 1)\" -gt 256 ]; then kill -TERM $pid; wait "
