@@ -358,6 +358,8 @@ enum rc timeline_gather_and_write(struct world *w, const struct timeline_opts *o
     }
     if (w->rank == 0) {
         const enum rc written = write_file(opts->path, g.rank, w->n_ranks, is_virtual, opts->facts, w);
+        if (opts->zero_ns && written == RC_OK)
+            *opts->zero_ns = earliest_ns(g.rank, w->n_ranks);
         if (opts->written)
             *opts->written = written;
         else

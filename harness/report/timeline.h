@@ -40,6 +40,7 @@ struct timeline_opts {
     struct span_ring *const *ring; /* [n_rings], main task first; NULL entries are skipped; names differ */
     size_t n_rings;
     const struct record *facts; /* read on rank 0 only; may be NULL. In sim: no fact of a host (report.L7) */
+    uint64_t *zero_ns;          /* rank 0: takes the time of ts 0; untouched if there is no file; may be NULL */
     enum rc *written;           /* rank 0: takes the error of writing the file, with rc_message(), in place of the
                                    return value: all spans were gathered and no other rank is affected; may be NULL */
     size_t max_round_bytes;     /* gathered from a rank at a time, equal on all ranks; 0: 64 MiB from all together */

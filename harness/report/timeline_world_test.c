@@ -133,12 +133,14 @@ static enum rc body(struct world *w, void *arg)
         snprintf(path, sizeof path, "%s", job->kept ? job->kept : kit_path(&job->kit, "gathered.json"));
     }
     for (size_t i = 0; i < sizeof round_bytes / sizeof *round_bytes; i++) {
+        uint64_t zero_ns = 0;
         const struct timeline_opts opts = {
             .path = w->rank == 0 ? path : NULL,
             .role = role_of(w->rank),
             .ring = ring,
             .n_rings = N_RINGS,
             .facts = facts,
+            .zero_ns = &zero_ns,
             .max_round_bytes = round_bytes[i],
         };
         const uint64_t before_ns = world_now_ns(w);
@@ -146,6 +148,7 @@ static enum rc body(struct world *w, void *arg)
         TRY(timeline_gather_and_write(w, &opts));
         if (w->ops->module.caps & WORLD_VIRTUAL_TIME)
             expect(job, world_now_ns(w) == before_ns, "it takes no virtual time");
+        expect(job, zero_ns == (w->rank == 0 ? 1000000 : 0), "rank 0 knows the time of ts 0");
         if (w->rank == 0)
             compare(job, w, facts);
     }

@@ -24,14 +24,22 @@ static uint64_t n_of_all(const struct train_result *r)
     return n;
 }
 
-static uint64_t first_start_ns(const struct train_result *r)
+static uint64_t zero_ns(const struct train_result *r)
 {
     const uint64_t n = n_of_all(r);
     uint64_t first = UINT64_MAX;
 
+    if (r->has_timeline)
+        return r->timeline_zero_ns;
     for (uint64_t i = 0; i < n; i++)
         first = r->message[i].start_ns < first ? r->message[i].start_ns : first;
     return first;
+}
+
+/* Negative: before that time, as a timeline may have lost its first spans. */
+static double since_s(uint64_t at_ns, uint64_t first_ns)
+{
+    return at_ns < first_ns ? -1e-9 * (double)(first_ns - at_ns) : 1e-9 * (double)(at_ns - first_ns);
 }
 
 /* A number, or nan where it is `none`. */
@@ -48,15 +56,15 @@ static void write_row(FILE *to, int rank, const struct logged_message *m, uint64
     fprintf(to, "%d,", rank);
     write_number(to, m->step, MESSAGE_NO_STEP);
     fprintf(to, ",%s,%d,%u,%.9f,%.9f,%llu,%llu,", m->is_received ? "receive" : "send", m->peer, m->tag,
-            1e-9 * (double)(m->start_ns - first_ns), 1e-9 * (double)(m->end_ns - first_ns),
-            (unsigned long long)m->n_bytes, (unsigned long long)m->n_head_bytes);
+            since_s(m->start_ns, first_ns), since_s(m->end_ns, first_ns), (unsigned long long)m->n_bytes,
+            (unsigned long long)m->n_head_bytes);
     write_number(to, m->offset_bytes, MESSAGE_ELSEWHERE);
     fprintf(to, ",%u\n", m->is_added);
 }
 
 enum rc messages_write(const char *path, const struct train_result *result)
 {
-    const uint64_t first_ns = first_start_ns(result);
+    const uint64_t first_ns = zero_ns(result);
     const struct logged_message *m = result->message;
     struct atomic_file file = { .stream = NULL };
     enum rc rc;

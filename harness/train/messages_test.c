@@ -267,7 +267,24 @@ static void refuses(void **state)
     assert_refused("--mode allreduce --workers 2 --save s --restarts 2 --messages m.csv", "leave out one of the two");
 }
 
-/* Two ranks, of which the second is rank 3 of the run. */
+static void assert_written(const struct train_result *r, const char *wanted)
+{
+    char path[] = "/tmp/messages_test.XXXXXX", text[1024] = "";
+    const int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(messages_write(path, r), RC_OK);
+    FILE *f = fdopen(fd, "r");
+    assert_non_null(f);
+    f = freopen(path, "re", f); /* it was replaced */
+    assert_non_null(f);
+    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
+    (void)fclose(f);
+    (void)unlink(path);
+    assert_string_equal(text, wanted);
+}
+
+/* Two ranks, of which the second is rank 3 of the run. Times are those of the timeline if there is one. */
 static void table(void **state)
 {
     static const char wanted[] =
@@ -275,6 +292,11 @@ static void table(void **state)
         "0,7,send,3,4096,0.000001000,0.000003500,400,0,800,0\n"
         "3,7,receive,0,4096,0.000000000,0.000004000,400,8,nan,1\n"
         "3,nan,send,0,9,0.000005000,0.000005000,12,64,0,0\n";
+    static const char of_timeline[] =
+        "rank,step,direction,peer,tag,start_s,end_s,bytes_count,header_bytes_count,offset_bytes,adds\n"
+        "0,7,send,3,4096,-0.000000500,0.000002000,400,0,800,0\n"
+        "3,7,receive,0,4096,-0.000001500,0.000002500,400,8,nan,1\n"
+        "3,nan,send,0,9,0.000003500,0.000003500,12,64,0,0\n";
     struct logged_message message[] = {
         { .start_ns = 2000, .end_ns = 4500, .n_bytes = 400, .offset_bytes = 800, .tag = 4096, .step = 7, .peer = 3 },
         { .start_ns = 1000,
@@ -291,21 +313,13 @@ static void table(void **state)
     };
     uint64_t n_messages[] = { 1, 2 };
     struct train_rank_info rank[] = { { .number = 0 }, { .number = 3 } };
-    const struct train_result r = { .n_ranks = 2, .message = message, .n_messages = n_messages, .rank = rank };
-    char path[] = "/tmp/messages_test.XXXXXX", text[1024] = "";
-    const int fd = mkstemp(path);
+    struct train_result r = { .n_ranks = 2, .message = message, .n_messages = n_messages, .rank = rank };
 
     (void)state;
-    assert_true(fd >= 0);
-    assert_int_equal(messages_write(path, &r), RC_OK);
-    FILE *f = fdopen(fd, "r");
-    assert_non_null(f);
-    f = freopen(path, "re", f); /* it was replaced */
-    assert_non_null(f);
-    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
-    (void)fclose(f);
-    (void)unlink(path);
-    assert_string_equal(text, wanted);
+    assert_written(&r, wanted);
+    r.has_timeline = true;
+    r.timeline_zero_ns = 2500;
+    assert_written(&r, of_timeline);
 }
 
 int main(void)

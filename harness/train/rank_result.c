@@ -297,8 +297,10 @@ static enum rc write_timeline(struct rank *r)
                                             .ring = ring,
                                             .n_rings = EXCHANGE_N_RINGS + 2,
                                             .facts = facts,
+                                            .zero_ns = &r->result.timeline_zero_ns,
                                             .written = &r->result.timeline_rc };
     TRY(timeline_gather_and_write(w, &timeline));
+    r->result.has_timeline = w->rank == 0 && r->result.timeline_rc == RC_OK;
     if (r->result.timeline_rc != RC_OK)
         snprintf(r->result.timeline_error, sizeof r->result.timeline_error, "%s", rc_message());
 out:

@@ -419,6 +419,8 @@ struct train_result {        /* on rank 0, of the remaining ranks (all ranks exc
     struct train_checks checks; /* if one finds a corruption, the run ends after its step */
     enum rc timeline_rc;        /* why the timeline was not written, the only failure; RC_OK: it was */
     char timeline_error[RC_MESSAGE_BYTES];
+    uint64_t timeline_zero_ns; /* ts 0 of the timeline, if there is a file */
+    bool has_timeline;
 };
 void train_result_free(struct train_result *r); /* accepts a zeroed one */
 /* Steps that are entirely complete: r->n_steps; with --elastic see elastic.h, train.V2. */
