@@ -8,13 +8,15 @@
     campaign.verdicts()
 
 The numbers are those of gradmark itself: a test compares them. There are no dependencies. Only frame() needs pandas.
-docs/records.md lists every kind of record and every key.
+docs/records.md lists every kind of record and every key. `python -m gradmark chakra` writes traces for simulators.
 """
 
+import argparse
 import json
 import math
 import os
 import statistics
+import sys
 
 # From the sources of gradmark: harness/measure/paired.h, harness/measure/disturbance.h, harness/campaign/campaign.h
 LEVEL = 0.05  # error level of all verdicts together
@@ -333,3 +335,28 @@ def student_t_975(dof):
         else:
             high = middle
     return (low + high) / 2
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m gradmark", description="Convert what gradmark writes.")
+    chakra = parser.add_subparsers(dest="command", required=True).add_parser(
+        "chakra", help="write a run as a trace of MLCommons Chakra, for simulators such as ASTRA-sim"
+    )
+    chakra.add_argument("timeline", metavar="TIMELINE", help="the file of gradmark train --timeline")
+    chakra.add_argument("messages", metavar="MESSAGES", help="the file of --messages, of the same run")
+    chakra.add_argument("prefix", metavar="PREFIX", help="write PREFIX.RANK.et for each rank")
+    arguments = parser.parse_args()
+    try:
+        import gradmark_chakra
+
+        for path, text in gradmark_chakra.convert(arguments.timeline, arguments.messages, arguments.prefix).items():
+            print(f"{path}: {text}")
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}: use a file in a folder that exists"
+        sys.exit(f"gradmark {arguments.command}: {why}")
+    except ValueError as error:
+        sys.exit(f"gradmark {arguments.command}: {error}")
+
+
+if __name__ == "__main__":
+    main()
