@@ -15,7 +15,7 @@
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
-enum { N_BARRIERS = 60, TIMEOUT_MS = 20000 };
+enum { N_BARRIERS = 60, TIMEOUT_MS = 120000 };
 
 #define LATE_NS UINT64_C(300000)
 

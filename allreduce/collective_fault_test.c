@@ -23,7 +23,7 @@ enum { N_RANKS = 3, CHUNK_ELEMS = 11001, N_ELEMS = N_RANKS * CHUNK_ELEMS, N_RUNS
 /* Of a receive. Where a message is lost or cut every rank has to fail, and all drills wait for so long: it is short,
  * but longer than a healthy run, which takes a millisecond. Where all messages arrive nobody may fail, on a busy
  * machine neither. */
-enum { TIMEOUT_OF_LOST_MS = 30, TIMEOUT_MS = 20000 };
+enum { TIMEOUT_OF_LOST_MS = 30, TIMEOUT_MS = 120000 };
 
 struct drill {
     const struct collective_ops *ops;

@@ -97,7 +97,7 @@ static enum rc body(struct world *w, void *arg)
                                   .max_batch = BATCH,
                                   .n_features = t->dataset->n_features,
                                   .queue_batches = t->queue_batches,
-                                  .timeout_ms = 20000 };
+                                  .timeout_ms = 120000 };
     struct feed_drive drive = { .reads = reads_of, .arg = t };
     const struct transport_ops *zmq = NULL;
     struct transport *transport = NULL;

@@ -272,7 +272,7 @@ static enum rc loss_rank_open(struct ps_rank *r, const struct loss_case *c)
                                   .slice_param = c->n_servers > 1 && r->w->rank > N_LOSS_WORKERS ? param + 2 : param,
                                   .timeout_ms = r->w->rank >= N_LOSS_WORKERS && c->server_timeout_ms > 0
                                                     ? c->server_timeout_ms
-                                                    : 20000 };
+                                                    : 120000 };
     TRY(sync_ps.open(&r->sync, &env));
 out:
     return rc;
@@ -301,7 +301,7 @@ static enum rc push_alone(struct ps_rank *r, bool is_kept)
         world_pause(r->w, LOSS_PAUSE_NS); /* until it is there */
         return RC_OK;
     }
-    TRY(transport_wait(r->transport, tx, 20000));
+    TRY(transport_wait(r->transport, tx, 120000));
 out:
     free(tx);
     free(message);

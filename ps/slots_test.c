@@ -25,7 +25,7 @@
 
 enum { N_CHUNKS = PS_CREDITS, CHUNK_ELEMS = 20000, N_PARAMS = N_CHUNKS * CHUNK_ELEMS, MOST_WORKERS = 3, N_STEPS = 5 };
 enum { BOTH = EXCHANGE_PUSH | EXCHANGE_PULL };
-enum { LIMIT_MS = 20000 };
+enum { LIMIT_MS = 120000 };
 
 static const char *transport_name = "inproc";
 

@@ -17,7 +17,7 @@
 #include "harness/world/share.h"
 #include "harness/world/world.h"
 
-enum { MAX_ELEMS = 40001, GUARD_ELEMS = 32, TIMEOUT_MS = 20000, N_SIZES = 9, MOST_WORDS = 4 };
+enum { MAX_ELEMS = 40001, GUARD_ELEMS = 32, TIMEOUT_MS = 120000, N_SIZES = 9, MOST_WORDS = 4 };
 
 static const float GUARD = -12345.0f;
 static const size_t DATA_BYTES = (MAX_ELEMS + 2 * GUARD_ELEMS) * sizeof(float);

@@ -124,7 +124,7 @@ static struct job job_of(const struct comm_lane lane[N_LANES], const size_t *n_b
                                               .budget_s = 1000 },
                                     .lane = lane,
                                     .n_lanes = N_LANES,
-                                    .timeout_ms = 20000,
+                                    .timeout_ms = 120000,
                                     .rotated_bytes = ROTATED_BYTES,
                                     .out_of_place = true } };
 }

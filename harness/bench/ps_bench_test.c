@@ -91,7 +91,7 @@ static struct job job_of(const char *name, const size_t *n_bytes, int n_sizes)
                                     .n_servers = N_SERVERS,
                                     .partition_bytes = 16000,
                                     .transport = transport(name),
-                                    .timeout_ms = 20000 } };
+                                    .timeout_ms = 120000 } };
 }
 
 static void arrays_are_cut_into_equal_parts(void **state)

@@ -194,7 +194,7 @@ static enum rc open_place(struct place *p)
         .n_workers = N_RANKS,
         .shard = &shard,
         .opts = { .buckets = p->plan->buckets, .overlap = p->plan->overlap, .priority = p->plan->priority },
-        .timeout_ms = 20000
+        .timeout_ms = 120000
     };
     TRY(exchange_open(&p->x, &env));
 out:

@@ -149,7 +149,7 @@ static enum rc made_body(struct world *w, void *arg)
                                       .n_servers = N_SERVERS,
                                       .opts = m->opts,
                                       .optimizer = optimizer_sgd(0.5, 0),
-                                      .timeout_ms = 20000,
+                                      .timeout_ms = 120000,
                                       .n_steps = m->n_steps,
                                       .n_steps_before = m->n_before };
     TRY(exchange_open(&x, &env));

@@ -37,7 +37,7 @@ static inline enum rc ps_rank_open_split(struct ps_rank *r, struct sync_env *env
                               .placement = &r->placement,
                               .n_workers = n_workers,
                               .n_servers = n_servers,
-                              .timeout_ms = 20000 };
+                              .timeout_ms = 120000 };
 out:
     return rc;
 }

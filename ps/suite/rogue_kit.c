@@ -8,7 +8,7 @@
 #include "ps/layout.h"
 #include "ps/ps.h"
 
-enum { LIMIT_MS = 20000, STATE_BYTES = 2 * N_PARAMS * sizeof(float) };
+enum { LIMIT_MS = 120000, STATE_BYTES = 2 * N_PARAMS * sizeof(float) };
 
 struct member {
     struct world *w;

@@ -114,7 +114,7 @@ static enum rc body(struct world *w, void *arg)
                               .wait = run->wait,
                               .timeout_ms = w->ops->module.caps & WORLD_VIRTUAL_TIME ? WAIT_FOREVER
                                             : run->timeout_ms > 0                    ? run->timeout_ms
-                                                                                     : 20000,
+                                                                                     : 120000,
                               .progress = note_progress,
                               .progress_arg = run };
     if (w->rank == 0) {

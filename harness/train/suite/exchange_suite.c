@@ -333,7 +333,7 @@ static enum rc run(struct suite *s)
                                       .opts = c->opts,
                                       .optimizer = optimizer_sgd((double)MOMENTUM, 0),
                                       .keeps_undo = c->stopped != NULL,
-                                      .timeout_ms = 20000 };
+                                      .timeout_ms = 120000 };
     TRY(buckets_open(&s->buckets, layout, N_SEGMENTS, &c->opts.buckets));
     TRY(exchange_open(&s->x, &env));
     TRY(start(s));
