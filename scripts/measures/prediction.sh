@@ -10,7 +10,9 @@ throughput, for five groups of rows, beside:
              one server both ways between a GPU and the host
   known      the mean of the published efficiencies of other sources in the same group, at this number of GPUs or the nearest (by ratio)
 Rows with 1 GPU and rows with \"counted no\" are in no mean. \"MPI\" in the column table of a row: sums are computed by MPI on CPUs.
-\"gradients of a host are summed\" in it: to the envelope a host is one worker. Takes a few minutes."
+\"gradients of a host are summed\" in it: to the envelope a host is one worker. Takes a few minutes.
+Writes errors.csv, of the rows that count: published less predicted, in points. If the folder of tables has such a file, it must be the
+same, within half a point: the bands of reproduce are made of it. Else copy it there, and build again."
 option published DIR "$scripts/../results/published" any 'folder of tables'
 
 check() {
@@ -43,6 +45,7 @@ launches() {
     grep -hoE '"model":"[^"]+"' ./*.jsonl | cut -d'"' -f4 | sort -u >models.txt
     while read -r model; do printf '%s %s\n' "$model" "$(bytes_of "$model")"; done <models.txt >bytes.txt
     rows_of_records "$published"
+    errors_of_rows
     rm -f ./*.jsonl models.txt bytes.txt profile.json
 }
 
@@ -80,7 +83,7 @@ def envelope(r, c, row):
     return compute_s / (compute_s + max(0, crossing / rate - 0.6 * compute_s))
 
 out = csv.writer(open('rows.csv', 'w'), lineterminator='\n')
-out.writerow('group,file,line,source,model,gpus,published,gradmark,envelope,counted,chosen'.split(','))
+out.writerow('group,file,line,source,model,gpus,published,gradmark,envelope,counted,chosen,cluster'.split(','))
 for path in sorted(glob.glob('*.jsonl')):
     name = os.path.basename(path)[:-6]
     rows, chosen = published_rows('%s/%s.csv' % (sys.argv[1], name))
@@ -94,13 +97,29 @@ for path in sorted(glob.glob('*.jsonl')):
             group = 'ring by MPI on CPUs'
         predicted = r['predicted_ratio']
         out.writerow([group, name, r['line_index'], row.get('source') or name, r['model'], r['gpus_count'], '%.6g' % r['published_ratio'],
-                      '' if predicted is None else '%.6g' % predicted, '%.6g' % envelope(r, c, row), int(r['counted']), int(chosen)])
+                      '' if predicted is None else '%.6g' % predicted, '%.6g' % envelope(r, c, row), int(r['counted']), int(chosen), c['name']])
+PYTHON
+}
+
+# errors.csv, of rows.csv: what harness/campaign/known_errors.h reads
+errors_of_rows() {
+    python3 <<'PYTHON'
+import csv
+print('# Published less predicted efficiency, in points, of each row that counts. scripts/measure prediction wrote it; no value here\n'
+      '# is chosen. table: the file with the row, and its line. cluster: the name in the description of its hosts.\n'
+      'exchange,hosts,table,line,cluster,error_points', file=(to := open('errors.csv', 'w')))
+for r in csv.DictReader(open('rows.csv')):
+    if r['counted'] == '1' and r['gradmark']:
+        exchange = 'servers' if r['group'].startswith('servers') else 'collective'
+        hosts = 'one' if r['group'].endswith('one host') else 'several'
+        print(exchange, hosts, r['file'], r['line'], r['cluster'], '%.2f' % (100 * (float(r['published']) - float(r['gradmark']))),
+              sep=',', file=to)
 PYTHON
 }
 
 table() {
-    python3 <<'PYTHON'
-import csv, math
+    python3 - "$published/errors.csv" <<'PYTHON'
+import csv, math, os, sys
 GROUPS = ['ring, several hosts', 'ring by MPI on CPUs', 'ring, one host', 'servers, several hosts', 'servers, one host']
 rows = list(csv.DictReader(open('rows.csv')))
 for r in rows:
@@ -154,6 +173,21 @@ print('in no mean: %d rows of older revisions (counted no)' % (len(rows) - len(c
 failed = [r for r in counted if r['gradmark'] is None]
 for r in failed:
     print('FAILED: %s.csv, line %s: %s, %d GPUs' % (r['file'], r['line'], r['model'], r['gpus']))
-raise SystemExit(2 if failed else 0)
+
+def errors_in(path):
+    lines = (line for line in open(path) if not line.startswith('#'))
+    return {tuple(r[key] for key in r if key != 'error_points'): float(r['error_points']) for r in csv.DictReader(lines)}
+
+broken = False
+if os.path.exists(sys.argv[1]) and not failed:
+    own, kept = errors_in('errors.csv'), errors_in(sys.argv[1])
+    others = [key for key in sorted(set(own) | set(kept)) if not abs(own.get(key, math.inf) - kept.get(key, math.inf)) <= 0.5]
+    broken = bool(others)
+    if others:
+        print('BROKEN: %s differs in %d rows, the first %s; copy errors.csv there, and build again' % (
+            os.path.basename(sys.argv[1]), len(others), ' '.join(others[0])))
+    else:
+        print('kept: %s has these errors' % os.path.basename(sys.argv[1]))
+raise SystemExit(2 if failed else 1 if broken else 0)
 PYTHON
 }
