@@ -126,6 +126,8 @@ static enum rc add_point(struct reproduction *r, struct point_of_row p)
     p.moved = NULL;
     p.n_moved = 0;
     p.n_draws = 0;
+    p.has_band = false;
+    p.known = (struct known_errors_range){ .low = NAN, .high = NAN };
     TRY(reproduction_find_simulation(&p.together, r, &p, "", 0));
     TRY(reproduction_find_simulation(&p.alone, r, &alone, "", 0));
     TRY(reproduction_plan_band(&p, &alone, r));
@@ -318,6 +320,8 @@ enum rc reproduction_open(struct reproduction *out, const char *name, const char
     enum rc rc;
 
     snprintf(r.name, sizeof r.name, "%s", name);
+    if (terms->has_bands)
+        TRY(known_errors_open(&r.known));
     TRY(published_rows_load(&r.rows, path, terms->ignores_columns));
     for (size_t i = 0; i < r.rows.n_rows; i++)
         TRY(add_row(&r, &r.rows.row[i]));
@@ -395,6 +399,7 @@ void reproduction_close(struct reproduction *r)
     for (size_t i = 0; i < r->n_points; i++)
         free(r->point[i].moved);
     simulation_set_free(&r->simulations);
+    known_errors_close(&r->known);
     free(r->cluster);
     free(r->point);
     used_profiles_free(&r->profiles);

@@ -31,6 +31,8 @@
  *       (calibration_spread()), and the larger change counts both ways. Chance is the range of one further draw
  *       (prediction.h). Each side is the root of the sum of squares. Of a time, and of jitter, the upper end alone
  *       is simulated: the lower side is in proportion. Points that only charts show have calibrated values alone.
+ *       On each side the band of a row is at least as wide as predictions of other published tables were wrong
+ *       (known_errors.h). The larger counts, not both: constants of those tables were assumed as well.
  */
 #ifndef HARNESS_CAMPAIGN_REPRODUCE_H
 #define HARNESS_CAMPAIGN_REPRODUCE_H
@@ -41,6 +43,7 @@
 #include <stdio.h>
 
 #include "harness/base/rc.h"
+#include "harness/campaign/known_errors.h"
 #include "harness/campaign/prediction.h"
 #include "harness/campaign/published_rows.h"
 #include "harness/campaign/simulated_run.h"
@@ -93,9 +96,12 @@ struct point_of_row { /* row NULL: only for a chart */
     size_t n_moved;
     size_t draw_alone[REPRODUCE_DRAWS], draw_together[REPRODUCE_DRAWS]; /* the same with other draws of chance */
     int n_draws;
-    struct prediction_band band; /* J6; low, high NaN: none */
-    double predicted_ratio;      /* NaN before it is simulated, and if that failed */
-    double one_gpu_images_per_s; /* J8; NaN likewise */
+    bool has_band;
+    struct known_errors_range known;  /* of other tables; of rows with a band */
+    struct prediction_band band;      /* J6; low, high NaN: none */
+    double assumed_low, assumed_high; /* the same by what is assumed, calibrated and random alone */
+    double predicted_ratio;           /* NaN before it is simulated, and if that failed */
+    double one_gpu_images_per_s;      /* J8; NaN likewise */
 };
 
 struct reproduction { /* owned */
@@ -107,6 +113,7 @@ struct reproduction { /* owned */
     struct used_cluster *cluster;
     struct point_of_row *point; /* points of rows first, in their order */
     struct simulation_set simulations;
+    struct known_errors known;
     size_t n_clusters, n_points;
     int stop_signal; /* it ended the simulations early (J7); 0: none did */
 };

@@ -94,6 +94,15 @@ out:
     return rc;
 }
 
+static struct known_errors_of known_of(const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct cluster *c = &r->cluster[p->cluster].cluster;
+
+    return (struct known_errors_of){ .has_servers = row_mode_has_servers(p->mode),
+                                     .is_on_several = p->n_gpus > c->n_ranks_per_host,
+                                     .cluster = c->name };
+}
+
 enum rc reproduction_plan_band(struct point_of_row *p, const struct point_of_row *alone, struct reproduction *r)
 {
     enum rc rc;
@@ -105,10 +114,14 @@ enum rc reproduction_plan_band(struct point_of_row *p, const struct point_of_row
         return rc_raise(RC_NOMEM, "no memory for a band");
     TRY(add_calibrated(p, alone, r));
     if (p->row) {
+        const struct cluster *c = &r->cluster[p->cluster].cluster;
+        const struct known_errors_of of = known_of(r, p);
         TRY(add_assumed(p, alone, r));
-        if (simulate_is_random(&r->cluster[p->cluster].cluster))
+        if (simulate_is_random(c))
             TRY(add_draws(p, alone, r));
+        TRY(known_errors_find(&p->known, &r->known, &of));
     }
+    p->has_band = p->row || p->n_moved > 0;
 out:
     return rc;
 }
@@ -150,6 +163,9 @@ void reproduction_find_band(const struct reproduction *r, struct point_of_row *p
     bool is_complete = true;
 
     p->band = (struct prediction_band){ .mean = p->predicted_ratio, .low = NAN, .high = NAN };
+    p->assumed_low = p->assumed_high = NAN;
+    if (!p->has_band)
+        return;
     for (size_t i = 0; i < p->n_moved; i++) {
         is_complete &= find_moves(r, p, &p->moved[i]);
         down[i] = p->moved[i].down;
@@ -158,14 +174,24 @@ void reproduction_find_band(const struct reproduction *r, struct point_of_row *p
     const double chance = chance_of(r, p);
     is_complete &= !isnan(chance);
     down[p->n_moved] = up[p->n_moved] = isnan(chance) ? 0 : chance;
-    if (!isnan(p->predicted_ratio) && p->n_moved + (size_t)p->n_draws > 0 && (is_complete || r->stop_signal == 0))
-        prediction_band_widen_sides(&p->band, down, up, p->n_moved + 1);
+    if (isnan(p->predicted_ratio) || (!is_complete && r->stop_signal != 0))
+        return;
+    prediction_band_widen_sides(&p->band, down, up, p->n_moved + 1);
+    p->assumed_low = p->band.low;
+    p->assumed_high = p->band.high;
+    if (!isnan(p->known.low)) {
+        const double own[2] = { -p->known.low, p->known.high };
+        struct prediction_band known = { .mean = p->predicted_ratio, .low = NAN, .high = NAN };
+        prediction_band_widen_sides(&known, &own[0], &own[1], 1);
+        p->band.low = fmin(p->band.low, known.low);
+        p->band.high = fmax(p->band.high, known.high);
+    }
 }
 
 static bool have_bands(const struct reproduction *r, bool of_rows)
 {
     for (size_t i = 0; i < r->n_points; i++)
-        if (!r->point[i].row != of_rows && r->point[i].n_moved + (size_t)r->point[i].n_draws > 0)
+        if (!r->point[i].row != of_rows && r->point[i].has_band)
             return true;
     return false;
 }
@@ -206,6 +232,12 @@ bool point_cannot_tell(const struct point_of_row *p)
     return p->band.high - p->band.low > TOO_WIDE;
 }
 
+/* Is the band too wide even if all constants were measured? Then no constant helps. */
+static bool is_wide_by_known(const struct point_of_row *p)
+{
+    return p->assumed_high - p->assumed_low <= TOO_WIDE;
+}
+
 /* --- words --- */
 
 void reproduction_held_text(char *out, size_t n_bytes, const struct reproduction *r)
@@ -219,8 +251,24 @@ void reproduction_held_text(char *out, size_t n_bytes, const struct reproduction
                  reproduction_of_table(r), n == 1 ? "y is" : "ies are", n == 1 ? "its" : "their");
 }
 
-/* The rows whose band is too wide by this key; -1: by chance. */
-static void tell_too_wide(const struct reproduction *r, int key, void (*print)(void *arg, const char *line), void *arg)
+/* What to do about bands that are too wide, of rows that this key moves most; -1: none does. */
+static void print_advice(FILE *to, bool is_by_known, int key)
+{
+    if (is_by_known && key < 0)
+        fprintf(to, ": cannot tell from these facts; other tables were predicted as wrong, so measure small runs");
+    else if (is_by_known)
+        fprintf(to,
+                ": cannot tell from these facts; other tables were predicted as wrong, so measure small runs, and fit "
+                "%s to them (--fit)",
+                cluster_keys[key].name);
+    else if (key < 0)
+        fprintf(to, ": cannot tell; jitter alone makes them as wide");
+    else
+        fprintf(to, ": cannot tell from these facts; measure %s", cluster_keys[key].name);
+}
+
+static void tell_too_wide(const struct reproduction *r, bool is_by_known, int key,
+                          void (*print)(void *arg, const char *line), void *arg)
 {
     char *line = NULL;
     size_t n_bytes = 0;
@@ -229,13 +277,11 @@ static void tell_too_wide(const struct reproduction *r, int key, void (*print)(v
 
     for (size_t i = 0; i < r->n_points && to; i++) {
         const struct point_of_row *p = &r->point[i];
-        if (p->row && point_cannot_tell(p) && widest_key(p) == key)
+        if (p->row && point_cannot_tell(p) && is_wide_by_known(p) == is_by_known && widest_key(p) == key)
             fprintf(to, "%s%d", n++ == 0 ? "Lines with a band above 25 points: " : ", ", p->row->line);
     }
-    if (to && key < 0)
-        fprintf(to, ": cannot tell; jitter alone makes them as wide");
-    else if (to)
-        fprintf(to, ": cannot tell from these facts; measure %s", cluster_keys[key].name);
+    if (to)
+        print_advice(to, is_by_known, key);
     if (to && fclose(to) == 0 && n > 0)
         print(arg, line);
     free(line);
@@ -243,8 +289,9 @@ static void tell_too_wide(const struct reproduction *r, int key, void (*print)(v
 
 void reproduction_cannot_tell_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
 {
-    for (int key = -1; key < CLUSTER_N_KEYS; key++)
-        tell_too_wide(r, key, print, arg);
+    for (int is_by_known = 0; is_by_known < 2; is_by_known++)
+        for (int key = -1; key < CLUSTER_N_KEYS; key++)
+            tell_too_wide(r, is_by_known, key, print, arg);
 }
 
 static void print_ranges(const struct used_cluster *c, void (*print)(void *arg, const char *line), void *arg)
@@ -265,6 +312,37 @@ static void print_ranges(const struct used_cluster *c, void (*print)(void *arg, 
     print(arg, line);
 }
 
+static bool is_known_alike(const struct reproduction *r, const struct point_of_row *a, const struct point_of_row *b)
+{
+    const struct known_errors_of x = known_of(r, a), y = known_of(r, b);
+
+    return b->row && b->has_band && x.has_servers == y.has_servers && x.is_on_several == y.is_on_several &&
+           strcmp(x.cluster, y.cluster) == 0;
+}
+
+/* What other tables add to the bands: a line for each kind of row. */
+static void print_known(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
+{
+    char line[sizeof((struct cluster *)NULL)->name + 256];
+
+    for (size_t i = 0; i < r->n_points; i++) {
+        const struct point_of_row *p = &r->point[i];
+        const struct known_errors_of of = known_of(r, p);
+        bool is_told = !p->row || !p->has_band;
+        for (size_t k = 0; k < i && !is_told; k++)
+            is_told = is_known_alike(r, p, &r->point[k]);
+        if (is_told)
+            continue;
+        snprintf(line, sizeof line,
+                 "%s, %s on %s: band: at least %.1f to %+.1f points, the error of 8 of 10 predicted rows of %zu other "
+                 "published tables%s",
+                 of.cluster, of.has_servers ? "servers" : "ring", of.is_on_several ? "several hosts" : "one host",
+                 100 * p->known.low, 100 * p->known.high, p->known.n_tables,
+                 p->known.has_both_exchanges ? ", with rings and servers" : "");
+        print(arg, line);
+    }
+}
+
 void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
 {
     char band[CALIBRATION_MOST_VALUES * 48 + 320], line[ROW_CLUSTER_BYTES + sizeof band + 64];
@@ -278,4 +356,5 @@ void reproduction_band_lines(const struct reproduction *r, void (*print)(void *a
         }
         print_ranges(c, print, arg);
     }
+    print_known(r, print, arg);
 }

@@ -190,6 +190,8 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
     record_f64(record, "predicted_ratio", p->predicted_ratio);
     record_f64(record, "predicted_low_ratio", p->band.low);
     record_f64(record, "predicted_high_ratio", p->band.high);
+    record_f64(record, "assumed_low_ratio", p->assumed_low);
+    record_f64(record, "assumed_high_ratio", p->assumed_high);
     record_text(record, "band_of", point_widest(p));
     if (isnan(p->band.high))
         record_null(record, "can_tell");

@@ -50,6 +50,8 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "as_well_high", Rs, "Highest value that fits the rows as well, per key" },
     { "as_well_low", Rs, "Lowest value that fits the rows as well, per key" },
     { "assumed", Ts | O, "Values of the cluster that are assumed, with their sources if known" },
+    { "assumed_high_ratio", R, "Upper end of the band by assumed and calibrated values and jitter alone" },
+    { "assumed_low_ratio", R, "Lower end of the band by assumed and calibrated values and jitter alone" },
     { "at_least", B, "Is the limit a minimum? Otherwise it is a maximum" },
     { "available_bytes", I, "Memory that was available at the start" },
     { "b", T | I | R, "The second of two settings, campaigns or values; of a finding: the other node of a link" },
@@ -599,7 +601,8 @@ const struct record_key record_keys[] = { /* sorted by name */
     rows "_rows_count " rows "_mean_absolute_error_ratio " rows "_mean_absolute_error_before_ratio "
 #define KEYS_PREDICTED \
     "model gpus_count " KEYS_WAY "gradients cluster published_ratio predicted_ratio predicted_low_ratio " \
-    "predicted_high_ratio band_of can_tell error_ratio one_gpu_images_per_s predicted_images_per_s step_s " \
+    "predicted_high_ratio assumed_low_ratio assumed_high_ratio band_of can_tell error_ratio one_gpu_images_per_s " \
+    "predicted_images_per_s step_s " \
     "exposed_s steps_count batch_count hot_tensor imbalance_ratio counted fitted table line_index seeds_count bottleneck " \
     "bottleneck_ratio network_ratio network_bytes_per_gpu staleness_mean_count "
 #define KEYS_STEPS \

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* known_errors.c - see known_errors.h. */
+#include "harness/campaign/known_errors.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const char known_errors_text[]; /* results/published/errors.csv */
+
+static const char header[] = "exchange,hosts,table,line,cluster,error_points";
+static const double TAIL = 0.1; /* of the weight, on each side */
+
+/* --- reading --- */
+
+/* line: ended by an end of line or of the text */
+static bool read_row(struct known_error *out, const char *line)
+{
+    char exchange[12], hosts[8];
+    double points;
+
+    if (sscanf(line, "%11[a-z],%7[a-z],%63[^,\n],%*d,%63[^,\n],%lf", exchange, hosts, out->table, out->cluster,
+               &points) != 5 ||
+        !isfinite(points))
+        return false;
+    out->has_servers = strcmp(exchange, "servers") == 0;
+    out->is_on_several = strcmp(hosts, "several") == 0;
+    out->ratio = points / 100;
+    return (out->has_servers || strcmp(exchange, "collective") == 0) &&
+           (out->is_on_several || strcmp(hosts, "one") == 0);
+}
+
+enum rc known_errors_read(struct known_errors *out, const char *text)
+{
+    struct known_errors e = { .n_rows = 0 };
+    bool has_header = false;
+    size_t n_lines = 0;
+    enum rc rc = RC_OK;
+
+    for (const char *at = text; *at; at++)
+        n_lines += *at == '\n';
+    e.row = calloc(n_lines + 1, sizeof *e.row);
+    if (!e.row)
+        return rc_raise(RC_NOMEM, "no memory for %zu known errors", n_lines);
+    int line = 1;
+    for (const char *at = text; *at; line++) {
+        if (*at != '#' && !has_header)
+            has_header = strncmp(at, header, sizeof header - 1) == 0 && at[sizeof header - 1] == '\n';
+        else if (*at != '#' && !read_row(&e.row[e.n_rows++], at))
+            has_header = false;
+        if (*at != '#' && !has_header)
+            FAIL(RC_INVAL, "errors.csv:%d: must be as scripts/measure prediction writes it: %s", line, header);
+        at += strcspn(at, "\n");
+        at += *at == '\n';
+    }
+    *out = e;
+    e.row = NULL;
+out:
+    free(e.row);
+    return rc;
+}
+
+enum rc known_errors_open(struct known_errors *out)
+{
+    return known_errors_read(out, known_errors_text);
+}
+
+void known_errors_close(struct known_errors *e)
+{
+    free(e->row);
+    *e = (struct known_errors){ .n_rows = 0 };
+}
+
+/* --- which count --- */
+
+static bool is_same_table(const struct known_error *a, const struct known_error *b)
+{
+    return strcmp(a->table, b->table) == 0 && strcmp(a->cluster, b->cluster) == 0;
+}
+
+/* E1, E2 */
+static bool counts(const struct known_error *row, const struct known_errors_of *of, bool has_both_exchanges)
+{
+    return row->is_on_several == of->is_on_several && (has_both_exchanges || row->has_servers == of->has_servers) &&
+           strcmp(row->cluster, of->cluster) != 0;
+}
+
+struct weighed {
+    double ratio, weight;
+};
+
+static int by_ratio(const void *a, const void *b)
+{
+    const struct weighed *x = a, *y = b;
+
+    return (x->ratio > y->ratio) - (x->ratio < y->ratio);
+}
+
+/* out[n_rows] := those that count, each with its weight (E3). */
+static void weigh(struct weighed *out, struct known_errors_range *range, const struct known_errors *e,
+                  const struct known_errors_of *of)
+{
+    range->n_rows = range->n_tables = 0;
+    for (size_t i = 0; i < e->n_rows; i++) {
+        size_t n_alike = 0, n_before = 0;
+        if (!counts(&e->row[i], of, range->has_both_exchanges))
+            continue;
+        for (size_t k = 0; k < e->n_rows; k++) {
+            const bool is_alike =
+                counts(&e->row[k], of, range->has_both_exchanges) && is_same_table(&e->row[i], &e->row[k]);
+            n_alike += is_alike;
+            n_before += is_alike && k < i;
+        }
+        range->n_tables += n_before == 0;
+        out[range->n_rows++] = (struct weighed){ .ratio = e->row[i].ratio, .weight = 1 / (double)n_alike };
+    }
+}
+
+/* The first ratio that at least this share of the weight is at or below. w[n] is sorted, n > 0. */
+static double quantile(const struct weighed *w, size_t n, double share, double total)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += w[i].weight;
+        if (sum >= share * total - 1e-9)
+            return w[i].ratio;
+    }
+    return w[n - 1].ratio;
+}
+
+enum rc known_errors_find(struct known_errors_range *out, const struct known_errors *e,
+                          const struct known_errors_of *of)
+{
+    struct weighed *w = calloc(e->n_rows + 1, sizeof *w);
+    struct known_errors_range range = { .low = NAN, .high = NAN };
+
+    if (!w)
+        return rc_raise(RC_NOMEM, "no memory for known errors");
+    weigh(w, &range, e, of);
+    if (range.n_tables < KNOWN_ERRORS_LEAST) {
+        range.has_both_exchanges = true;
+        weigh(w, &range, e, of);
+    }
+    if (range.n_rows > 0) {
+        qsort(w, range.n_rows, sizeof *w, by_ratio);
+        range.low = fmin(0, quantile(w, range.n_rows, TAIL, (double)range.n_tables));
+        range.high = fmax(0, quantile(w, range.n_rows, 1 - TAIL, (double)range.n_tables));
+    }
+    free(w);
+    *out = range;
+    return RC_OK;
+}
