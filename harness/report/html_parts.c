@@ -2,9 +2,9 @@
 /*
  * html_parts.c - how a page looks (on a screen, a phone, paper), and how its tables sort.
  *
- * Colours are the reader's own, light or dark, and greys that are seen on both; only tables, and on a phone pictures,
- * may be wider than the screen, and scroll by themselves. Without the script a page reads the same, in the order of its
- * records.
+ * Colours are the reader's own, light or dark, and greys that are seen on both. Only tables, and on a phone pictures,
+ * may be wider than the screen, and scroll by themselves. On a phone the script makes a block of each row of a wide
+ * table, and leaves out its empty values. Without the script a page reads the same, in the order of its records.
  */
 #include "harness/report/html_parts.h"
 
@@ -55,12 +55,16 @@ const char html_style[] =
     "figure img{display:block;max-width:100%;height:auto;mix-blend-mode:multiply}" /* the shadow is seen through it */
     "footer{margin-top:2.5rem}"
     "@media (max-width:40rem){body{padding:.75rem .75rem 2rem}h1{font-size:1.3rem}"
-    /* titles wrap, the first column stays in sight */
-    "table{font-size:.8125rem;line-height:1.35}th,td{padding:.3rem .35rem}th,th button{white-space:normal}"
-    "td.n span{display:block}th button::after{content:none}.wide{min-width:10rem}"
-    "tr>:first-child{position:sticky;left:0;max-width:8rem;background:Canvas}"
-    "tr>:first-child:not(.n){min-width:5.75rem;white-space:normal}"
-    "tbody tr:nth-child(even)>:first-child{background:linear-gradient(rgba(128,128,128,.1) 0 0) Canvas}"
+    "table{font-size:.8125rem;line-height:1.35}th,td{padding:.3rem .35rem}"
+    "th,th button,td:not(.n){white-space:normal}td:last-child{overflow-wrap:anywhere}"
+    "td.n span{display:block}th button::after{content:none}.wide{min-width:0}"
+    /* a wide table: each row is a block, in which every value has its title above it */
+    ".rows,.rows tbody{display:block}.rows thead tr{display:flex;flex-wrap:wrap}.rows thead th{border:0}"
+    ".rows thead tr::before{content:'sort by:';padding:.3rem .35rem}"
+    ".rows tbody tr{display:grid;grid-template-columns:repeat(auto-fill,minmax(6.5rem,1fr));padding:.35rem}"
+    ".rows td{padding:.15rem;text-align:left;white-space:normal;overflow-wrap:anywhere}"
+    ".rows td:first-child{font-weight:600}.rows .wide{grid-column:1/-1}.rows td:not([data-title]){display:none}"
+    ".rows td::before{content:attr(data-title);display:block;font:.75rem/1.2 system-ui,sans-serif;opacity:.72}"
     "figure img{max-width:none;width:42rem}}"
     "@page{size:A4 landscape;margin:12mm}"
     "@media print{:root{color-scheme:light}"
@@ -94,6 +98,8 @@ const char html_script[] =
     "var heads=list(table.tHead.rows[0].cells);"
     "var rows=list(table.tBodies).reduce(function(all,body){return all.concat(list(body.rows))},[]);"
     "var home=rows.map(function(row){return row.parentNode});"
+    "if(heads.length>3){table.className='rows';rows.forEach(function(row){list(row.cells).forEach(function(cell,i){"
+    "if(cell.textContent&&cell.textContent!=='-')cell.setAttribute('data-title',heads[i].textContent)})})}"
     "heads.forEach(function(head,column){"
     "var button=document.createElement('button');button.type='button';"
     "while(head.firstChild)button.appendChild(head.firstChild);"

@@ -116,8 +116,8 @@ function figures_of(path)
     return [
         [ 'updates', n_updates.toLocaleString('en') ], [ 'samples', n_samples.toLocaleString('en') ],
         [ 'slope', number_text(slope) ], [ 'offset', number_text(offset) ], [ 'loss', number_text(loss) ],
-        [ 'above the least', number_text(loss - least) ], [ 'mean staleness', number_text(path.mean_staleness) ],
-        [ 'verdict', diverged ? 'diverged' : 'stable' ]
+        [ 'above the smallest loss', number_text(loss - least) ],
+        [ 'mean staleness', number_text(path.mean_staleness) ], [ 'verdict', diverged ? 'diverged' : 'stable' ]
     ].filter(([ name ]) => name !== 'mean staleness' || lesson.fixed.n_updates);
 }
 
@@ -171,7 +171,8 @@ function draw()
     }
     draw_path(chart, shown.path, STYLES.now);
     draw_marker(chart.plot, cross, chart.x(data.least[0]), chart.y(data.least[1]));
-    legend.push([ cross, 'least squares' ], [ STYLES.contour, 'equal loss, so far above the least' ]);
+    legend.push([ cross, 'least squares' ],
+                [ STYLES.contour, 'equal loss; the number says how far above the smallest loss' ]);
     draw_legend(parts.legend, legend);
     if (curves)
         draw_curves(shown.chosen, before && before.chosen);
