@@ -88,8 +88,8 @@ static void waiting_is_no_computing(void **state)
 
 /* Intervals: as in verdict_test.c, 1.04374 times. */
 static const char TABLE[] =
-    "model mode workers layout cores samples/s 95 % interval efficiency of bound loss accuracy after to target in "
-    "staleness\n"
+    "model mode workers layout cores samples/s 95 % interval efficiency of bound loss accuracy samples "
+    "time to target samples to target staleness\n"
     "- - - - - - - - - - - - - - -\n"
     "lenet single 1 1x1x1 1 625 609.7 .. 640.6 1.000 51.0 % (49.8 .. 52.3) 0.3583 61.00 % 96 - - -\n"
     "lenet allreduce 2 2x1x1 2 1 k 975.6 .. 1.025 k 0.800 (0.766 .. 0.835) 52.0 % (50.7 .. 53.3) 0.3937 62.00 % 192 - "
@@ -112,7 +112,7 @@ static void a_column_of_layouts(void **state)
     assert_true(strncmp(text, TABLE, strlen(TABLE)) == 0);
     assert_int_equal(text[strlen(TABLE)], '\n');
     assert_non_null(strstr(text, "lenet allreduce 1 1x2x1 272 ±338 76 ±94 50 ±62 33 ±41 - 53 ±66 60 ±75\n"));
-    assert_non_null(strstr(text, "throughput / (ranks x throughput of one rank alone), with"));
+    assert_non_null(strstr(text, "throughput / (ranks x throughput of one rank alone).\n"));
     assert_non_null(strstr(text, "layout: workers x stages of each x shards of the dense layers."));
     free(text);
     campaign_close(&c);

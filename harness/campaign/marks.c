@@ -166,14 +166,12 @@ void campaign_tell_marked(const struct campaign *c, FILE *to)
 void campaign_explain_marks(const struct campaign *c, FILE *to)
 {
     if (campaign_has_mark(c, MARK_DISTURBED))
-        fprintf(
-            to,
-            "disturbed: other programs and steal took more than %.0f %% of a launch's cores (short launches: more),\n"
-            "or its frequency is more than %.0f %% off the median of its point\n",
-            100 * DISTURBED_RATIO, 100 * DISTURBED_FREQUENCY_RATIO);
-    if (campaign_has_mark(c, MARK_DISTURBED) || campaign_has_mark(c, MARK_UNSTEADY))
         fprintf(to,
-                "marked launches count all the same: to leave some out after the fact would bias what is compared\n");
+                "disturbed: other programs and steal took more than %.0f %% of a run's cores (short runs: more),\n"
+                "or its frequency is more than %.0f %% off the median of its setting\n",
+                100 * DISTURBED_RATIO, 100 * DISTURBED_FREQUENCY_RATIO);
+    if (campaign_has_mark(c, MARK_DISTURBED) || campaign_has_mark(c, MARK_UNSTEADY))
+        fprintf(to, "marked runs still count: leaving some out afterwards would bias the comparison\n");
 }
 
 void campaign_tell_marks(const struct campaign *c, FILE *to)

@@ -32,10 +32,10 @@ static void assert_told(const struct campaign *c, const char *expected)
 #define AT_HZ(hz) ",\"frequency_hz\":" hz
 #define STATE(state) ",\"steady_state\":\"" state "\""
 #define BOUND_LOW(ratio) ",\"bound_ratio\":1.3,\"bound_low_ratio\":" ratio
-#define WHAT_DISTURBED                                                                                      \
-    "disturbed: other programs and steal took more than 10 % of a launch's cores (short launches: more),\n" \
-    "or its frequency is more than 5 % off the median of its point\n"
-#define ALL_COUNT "marked launches count all the same: to leave some out after the fact would bias what is compared\n"
+#define WHAT_DISTURBED                                                                               \
+    "disturbed: other programs and steal took more than 10 % of a run's cores (short runs: more),\n" \
+    "or its frequency is more than 5 % off the median of its setting\n"
+#define ALL_COUNT "marked runs still count: leaving some out afterwards would bias the comparison\n"
 
 /* Records of before the keys were there, in sim, on a quiet machine. */
 static void nothing_is_said_of_quiet_launches(void **state)

@@ -277,7 +277,8 @@ static void table_and_verdict_tell_it(void **state)
     assert_non_null(strstr(text, "\nlenet ps 2+ 32 3 1.8 k 1.756 k .. 1.845 k 0.720 "));
     assert_non_null(strstr(text, "\nlenet ps 4* 16 5 1.625 k 1.585 k .. 1.666 k 0.325 "));
     assert_non_null(strstr(
-        text, "(workers x throughput of single), with the same batch of all workers together: strong scaling.\n"));
+        text,
+        "(workers x throughput of single).\nstrong scaling: the batch of all workers together stays the same.\n"));
     free(text);
     text = made_text(&c, campaign_verdict);
     assert_non_null(strstr(text, one));

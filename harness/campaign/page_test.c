@@ -82,11 +82,11 @@ static void its_tables_hold_the_figures(void **state)
                                       "<td class=\"n\" data-n=\"3\">3</td><td class=\"n\" data-n=\"1800\">1.8 k</td>"
                                       "<td class=\"n\" data-n=\"1756\">1.756 k .. 1.845 k</td>"
                                       "<td class=\"n\" data-n=\"0.72\">0.720 <span>(0.408 .. 1.269)</span></td>"));
-    /* Notes, whole: lines that were broken for a terminal are not. */
-    assert_non_null(strstr(page.text, "<p class=\"note\">intervals: 95 %, over launches; of efficiency over pairs of "
-                                      "launches in the same block. efficiency: throughput / (workers x"));
-    assert_non_null(
-        strstr(page.text, "thread, and one for each server.</p>\n<p class=\"note\">loss: mean over the last"));
+    /* Each note is a paragraph. */
+    assert_non_null(strstr(page.text,
+                           "<p class=\"note\">95 % interval: from all runs of a setting; of efficiency: from "
+                           "pairs of runs in the same round.</p>\n<p class=\"note\">efficiency: throughput"));
+    assert_non_null(strstr(page.text, "and for each server.</p>\n<p class=\"note\">loss: mean over the last"));
     assert_non_null(strstr(page.text, "</p>\n<p class=\"note\">* more threads of workers than cores</p>\n<p "
                                       "class=\"note\">+ the server shares"));
     /* The verdict stands before the tables, and each line of it is an item. */
@@ -183,9 +183,8 @@ static void disturbed_launches_are_named(void **state)
                                                "\"taken_cores_ratio\":0.25,\"steady_state\":\"switch\"" });
     struct read page = page_at(k, k->dir, "report.html", true, &told);
     /* what the mark means is no item of the list, and one sentence */
-    assert_non_null(strstr(page.text,
-                           "<p class=\"note\">disturbed: other programs and steal took more than 10 % of a "
-                           "launch&#39;s cores (short launches: more), or its frequency is more than 5 % off "));
+    assert_non_null(strstr(page.text, "<p class=\"note\">disturbed: other programs and steal took more than 10 % of a "
+                                      "run&#39;s cores (short runs: more), or its frequency is more than 5 % off "));
     assert_null(strstr(page.text, "<li>disturbed: "));
     assert_non_null(strstr(page.text, "Of 3 launches 3 ran on a disturbed machine, and 3 without a steady state"));
     assert_non_null(strstr(page.text,

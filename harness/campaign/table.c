@@ -444,9 +444,9 @@ static const struct point_column result_columns[] = {
     { { "of bound", ALIGN_RIGHT }, .print = print_bound },
     { { "loss", ALIGN_RIGHT }, .print = print_loss },
     { { "accuracy", ALIGN_RIGHT }, .print = print_accuracy },
-    { { "after", ALIGN_RIGHT }, .print = print_samples },
-    { { "to target", ALIGN_RIGHT }, .print = print_target },
-    { { "in", ALIGN_RIGHT }, .print = print_target_samples },
+    { { "samples", ALIGN_RIGHT }, .print = print_samples },
+    { { "time to target", ALIGN_RIGHT }, .print = print_target },
+    { { "samples to target", ALIGN_RIGHT }, .print = print_target_samples },
     { { "staleness", ALIGN_RIGHT }, .print = print_staleness },
     { { NULL, ALIGN_RIGHT }, .print = print_mark, .title_of = title_of_mark },
     { { "failed", ALIGN_RIGHT }, .print = print_failures, .is_shown = campaign_has_failures },
@@ -584,7 +584,7 @@ static void print_note_of_losses(const struct campaign *c, FILE *to)
         fprintf(to, "\n");
 }
 
-/* Why the column "to target" is empty. */
+/* Why the column "time to target" is empty. */
 static void print_note_of_targets(const struct campaign *c, FILE *to)
 {
     char setting[LAUNCH_NAME_BYTES];
@@ -594,7 +594,7 @@ static void print_note_of_targets(const struct campaign *c, FILE *to)
         if (!campaign_represents(c, i) || !target_none_reached(c, p))
             continue;
         point_setting(setting, sizeof setting, p, ", ", " ");
-        fprintf(to, "to target: no run of %s reached the target loss", setting);
+        fprintf(to, "time to target: no run of %s reached the target loss", setting);
         target_tell_steps(c, p, to);
     }
 }
@@ -603,42 +603,41 @@ static void print_note_of_targets(const struct campaign *c, FILE *to)
 static void print_note_of_intervals(const struct campaign *c, FILE *to)
 {
     if (c->is_virtual)
-        fprintf(to, "simulated launches are equal: efficiency and step are exact, the interval is within the run\n");
+        fprintf(to, "simulated runs are equal: efficiency and step are exact, the interval is within one run.\n");
     else if (has_single_launch(c))
-        fprintf(to, "of a point with a single launch the interval is within this run, not over launches; efficiency\n"
-                    "and step have none\n");
+        fprintf(to, "a setting with one run: its interval is within that run; efficiency and step have none.\n");
 }
 
 void campaign_print_notes(const struct campaign *c, FILE *to)
 {
     const bool is_strong = campaign_scales_strongly(c), has_layouts = campaign_has_layouts(c);
 
-    fprintf(
-        to,
-        "intervals: 95 %%, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
-        "throughput / (%s x throughput of %s), with the same batch of %s: %s scaling.\n"
-        "of bound: throughput / what the slowest of compute, wire and server allows. accuracy: after so many\n"
-        "samples of all workers; - without test images. to target: seconds until the target loss, in so many samples.\n"
-        "staleness: updates by others between a pull and its push. step: a worker's mean step, which is compute to\n"
-        "rest; rest: what the measured parts leave. cores: of a point's workers, one for each thread%s.\n",
-        has_layouts ? "ranks" : "workers", has_layouts ? "one rank alone" : "single",
-        is_strong ? "all workers together" : "each worker", scaling_text(is_strong),
-        any(c, offsetof(struct point, servers_beside)) ? ";\nof servers beside workers none, of others one for each"
-                                                       : ", and one for each server");
+    fprintf(to,
+            "95 %% interval: from all runs of a setting; of efficiency: from pairs of runs in the same round.\n"
+            "efficiency: throughput / (%s x throughput of %s).\n"
+            "%s scaling: the batch of %s stays the same.\n"
+            "of bound: throughput / what the slowest of compute, wire and server allows.\n"
+            "accuracy: of the test images, at the end of a run; samples: of all workers, until then.\n"
+            "time to target: seconds until the target loss; samples to target: of all workers, until then.\n"
+            "staleness: updates by other workers between a pull and its push.\n"
+            "step us: mean step of a worker, in microseconds: the sum of the columns after it.\n"
+            "rest: time of a step that no other column has.\n"
+            "cores: one for each thread of a worker%s.\n",
+            has_layouts ? "ranks" : "workers", has_layouts ? "one rank alone" : "single", scaling_text(is_strong),
+            is_strong ? "all workers together" : "each worker",
+            any(c, offsetof(struct point, servers_beside)) ? ", and for each server on a host without workers"
+                                                           : ", and for each server");
     if (has_layouts)
-        fprintf(to,
-                "layout: workers x stages of each x shards of the dense layers. ranks: workers x stages, each of which "
-                "has\nits cores. step, of a layout with stages: of its first one; wait: for other stages and shards "
-                "too\n");
+        fprintf(to, "layout: workers x stages of each x shards of the dense layers.\n"
+                    "ranks: workers x stages; each has its cores.\n"
+                    "step us of a layout with stages: of its first stage; wait: also for other stages and shards.\n");
     print_note_of_losses(c, to);
     print_note_of_targets(c, to);
     print_note_of_intervals(c, to);
     if (n_failed_bounds(c) > 0)
-        fprintf(to,
-                "of bound, failed: launches that did more than their parts could do when measured; the others' mean\n"
-                "would look right, and is not shown\n");
+        fprintf(to, "of bound, failed: runs that were faster than the bound. Then no mean is shown.\n");
     if (lacks_baseline(c))
-        fprintf(to, "efficiency needs single with 1 worker, which --no-baseline left out\n");
+        fprintf(to, "efficiency is missing: it needs single with 1 worker, which --no-baseline left out.\n");
     if (any(c, offsetof(struct point, oversubscribed)))
         fprintf(to, "* more threads of workers than cores\n");
     if (any(c, offsetof(struct point, servers_share)))

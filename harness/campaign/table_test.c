@@ -10,7 +10,8 @@
 /* Losses are of 96 samples: between 86.4 and 96 of them, on average that at 91.2. Of one worker (32, 64, 96: 1, 1/2,
  * 1/3, over the unit) 0.358333, of two (64, 128: 1, 1/2) 0.7875; of four the first round is behind. */
 static const char TABLE[] =
-    "model mode workers cores samples/s 95 % interval efficiency of bound loss accuracy after to target in staleness\n"
+    "model mode workers cores samples/s 95 % interval efficiency of bound loss accuracy samples time to target samples "
+    "to target staleness\n"
     "- - - - - - - - - - - - - -\n"
     "lenet none 2 2 2.5 k 2.439 k .. 2.563 k 1.000 (0.567 .. 1.763) 51.0 % (49.8 .. 52.3) 0.7875 61.00 % 192 - - -\n"
     "lenet single 1 1 1.25 k 718.1 .. 2.176 k 1.000 52.0 % (29.9 .. 90.5) 0.1792 62.00 % 96 8.13 s 10 k -\n"
@@ -37,16 +38,18 @@ static const char TABLE[] =
     "linear single 1 284 ±353 106 ±132 26 ±32 36 ±45 - 56 ±70 60 ±75\n"
     "linear ps 2+ 335 ±416 107 ±133 27 ±34 37 ±46 47 ±58 57 ±71 60 ±75\n"
     "linear allreduce 2 146 54 14 19 - 29 30\n"
-    "\nintervals: 95 %, over launches; of efficiency over pairs of launches in the same block. efficiency:\n"
-    "throughput / (workers x throughput of single), with the same batch of each worker: weak scaling.\n"
-    "of bound: throughput / what the slowest of compute, wire and server allows. accuracy: after so many\n"
-    "samples of all workers; - without test images. to target: seconds until the target loss, in so many samples.\n"
-    "staleness: updates by others between a pull and its push. step: a worker's mean step, which is compute to\n"
-    "rest; rest: what the measured parts leave. cores: of a point's workers, one for each thread, and one for each "
-    "server.\n"
+    "\n95 % interval: from all runs of a setting; of efficiency: from pairs of runs in the same round.\n"
+    "efficiency: throughput / (workers x throughput of single).\n"
+    "weak scaling: the batch of each worker stays the same.\n"
+    "of bound: throughput / what the slowest of compute, wire and server allows.\n"
+    "accuracy: of the test images, at the end of a run; samples: of all workers, until then.\n"
+    "time to target: seconds until the target loss; samples to target: of all workers, until then.\n"
+    "staleness: updates by other workers between a pull and its push.\n"
+    "step us: mean step of a worker, in microseconds: the sum of the columns after it.\n"
+    "rest: time of a step that no other column has.\n"
+    "cores: one for each thread of a worker, and for each server.\n"
     "loss: mean over the last tenth of the first N samples of all workers; N: 96 (lenet); 96 (linear)\n"
-    "of a point with a single launch the interval is within this run, not over launches; efficiency\n"
-    "and step have none\n"
+    "a setting with one run: its interval is within that run; efficiency and step have none.\n"
     "* more threads of workers than cores\n"
     "+ the server shares the workers' cores\n";
 
@@ -103,7 +106,7 @@ static void failed_bounds_are_counted(void **state)
 {
     static const struct made_point point[] = { { "lenet", "none", 2, 0, 3, 2500, 1.25, NAN, 42 },
                                                { "lenet", "single", 1, 0, 3, 1250, 1.25, NAN, 2 } };
-    static const char note[] = "\nof bound, failed: launches that did more than their parts could do when measured; ";
+    static const char note[] = "\nof bound, failed: runs that were faster than the bound. Then no mean is shown.\n";
     struct campaign c;
 
     made_open(&c, *state, point, 2, false); /* 92 % x 0.8, 1, 1.25; 52 % */
@@ -141,12 +144,12 @@ static void notes_of_marks(void **state)
     made_open(&c, *state, point + 1, 1, false);
     text = made_text(&c, campaign_print);
     assert_non_null(strstr(text, "\n* more threads of workers than cores\n"));
-    assert_non_null(strstr(text, "one for each thread, and one for each server.\n"));
+    assert_non_null(strstr(text, "one for each thread of a worker, and for each server.\n"));
     assert_null(strchr(text, '+'));
     free(text);
     c.point[0].servers_beside = true;
     text = made_text(&c, campaign_print);
-    assert_non_null(strstr(text, "one for each thread;\nof servers beside workers none, of others one for each.\n"));
+    assert_non_null(strstr(text, "one for each thread of a worker, and for each server on a host without workers.\n"));
     free(text);
     campaign_close(&c);
 }
@@ -182,7 +185,8 @@ static void what_efficiency_needs(void **state)
         made_open(&c, *state, point, n_points, false);
         char *text = made_text(&c, campaign_print);
         const bool is_said =
-            strstr(text, "\nefficiency needs single with 1 worker, which --no-baseline left out\n") != NULL;
+            strstr(text, "\nefficiency is missing: it needs single with 1 worker, which --no-baseline left out.\n") !=
+            NULL;
         assert_int_equal(is_said, n_points == 3);
         free(text);
         campaign_close(&c);
@@ -251,9 +255,9 @@ static void simulated_launches_need_no_interval(void **state)
     made_squeeze(text);
     assert_non_null(strstr(text, "lenet none 2 2 1.5 k 1.35 k .. 1.8 k 0.750 1 of 1 failed "));
     assert_non_null(strstr(text, "lenet none 2 12346 1050 1010 1015 - 1025 30\n"));
-    assert_non_null(strstr(text, "\nsimulated launches are equal: efficiency and step are exact, the interval is "
-                                 "within the run\n"));
-    assert_null(strstr(text, "single launch"));
+    assert_non_null(strstr(text, "\nsimulated runs are equal: efficiency and step are exact, the interval is "
+                                 "within one run.\n"));
+    assert_null(strstr(text, "one run:"));
     assert_null(strstr(text, "±"));
     free(text);
     campaign_close(&c);
