@@ -276,9 +276,9 @@ size_t exchange_undo_bytes(const struct sync_mode *mode, const struct compute_ba
 static inline const char *encryption_words(const char *encryption)
 {
     if (strcmp(encryption, "curve") == 0)
-        return "CURVE: who listens on the network reads lengths and times alone";
+        return "CURVE: an observer of the network sees only lengths and times";
     if (strcmp(encryption, "clear") == 0)
-        return "none: who listens on the network reads what is exchanged";
+        return "none: an observer of the network can read all data";
     return "";
 }
 

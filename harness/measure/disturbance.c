@@ -59,7 +59,7 @@ void disturbance_text(char *out, size_t n_bytes, const struct disturbance *d)
 {
     (void)snprintf(
         out, n_bytes,
-        "others used %.2f cores, steal was %.2g %%: together %.0f %% of the cores of this run, the limit for "
-        "its length is %.0f %%",
+        "other programs used %.2f cores, steal was %.2g %%: together %.0f %% of this run's cores (at most %.0f %% is "
+        "allowed)",
         d->others_cores, 100 * d->steal_ratio, 100 * d->taken_ratio, 100 * d->taken_limit_ratio);
 }

@@ -56,8 +56,7 @@ struct disturbance disturbance_worse(const struct disturbance *a, const struct d
 bool disturbance_is_too_much(const struct disturbance *d);
 /* "yes", "no", "not_known". */
 const char *disturbance_word(const struct disturbance *d);
-/* "others used 0.83 cores, steal was 1.2 %: together 43 % of the cores of this run, the limit for its
- * length is 12 %". */
+/* "other programs used 0.83 cores, steal was 1.2 %: together 43 % of this run's cores (at most 12 % is allowed)". */
 void disturbance_text(char *out, size_t n_bytes, const struct disturbance *d);
 
 #endif

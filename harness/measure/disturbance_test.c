@@ -96,9 +96,9 @@ static void it_is_told(void **state)
 
     (void)state;
     disturbance_text(text, sizeof text, &d);
-    assert_string_equal(text,
-                        "others used 0.83 cores, steal was 1.2 %: together 43 % of the cores of this run, the limit "
-                        "for its length is 12 %");
+    assert_string_equal(
+        text, "other programs used 0.83 cores, steal was 1.2 %: together 43 % of this run's cores (at most 12 % "
+              "is allowed)");
 }
 
 /* Splits and lines worked out by hand, and how often either is seen where there is none. */

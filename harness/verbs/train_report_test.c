@@ -52,7 +52,7 @@ static void ps_is_printed(void **state)
         "mean step      compute 7167, wait 0, wire 2000, server 1389, apply 694.4, rest 694.4 us\n"
         "exchange       2 buckets, 2 chunks, 3 at once, overlap off, priority on\n"
         "communication  4583 us: 4083 exposed, 500 hidden behind computing\n"
-        "encryption     CURVE: who listens on the network reads lengths and times alone\n"
+        "encryption     CURVE: an observer of the network sees only lengths and times\n"
         "consistency    async, a worker was at most 3 steps ahead of the slowest\n"
         "staleness      mean 1.583, max 4 updates\n"
         "refused        stranger 1, not_finite 2\n"
@@ -315,9 +315,9 @@ static void a_disturbed_machine_is_told(void **state)
     assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
     s.disturbance = (struct disturbance){ 0.04, 1.5, 0.395, 0.12, NAN };
     char *text = printed_run(&m, &s, false);
-    assert_non_null(strstr(
-        text, "\n  Doubtful: the machine was disturbed: others used 1.50 cores, steal was 4 %: together "
-              "40 % of the cores of this run, the limit for its length is 12 %. Run again on an idle machine.\n"));
+    assert_non_null(
+        strstr(text, "\n  Doubtful: the machine was disturbed: other programs used 1.50 cores, steal was 4 %: together "
+                     "40 % of this run's cores (at most 12 % is allowed). Run again on an idle machine.\n"));
     free(text);
     s.disturbance.taken_ratio = 0.12;
     text = printed_run(&m, &s, false);
