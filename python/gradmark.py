@@ -12,6 +12,7 @@ docs/records.md lists every kind of record and every key. `python -m gradmark ch
 """
 
 import argparse
+import errno
 import json
 import math
 import os
@@ -352,8 +353,8 @@ def main():
         for path, text in gradmark_chakra.convert(arguments.timeline, arguments.messages, arguments.prefix).items():
             print(f"{path}: {text}")
     except OSError as error:
-        why = f"{error.filename}: {error.strerror}: use a file in a folder that exists"
-        sys.exit(f"gradmark {arguments.command}: {why}")
+        remedy = ": use a file in a folder that exists" if error.errno == errno.ENOENT else ""
+        sys.exit(f"gradmark {arguments.command}: {error.filename or arguments.prefix}: {error.strerror}{remedy}")
     except ValueError as error:
         sys.exit(f"gradmark {arguments.command}: {error}")
 

@@ -22,6 +22,7 @@ import csv
 import io
 import json
 import math
+import os
 import types
 
 COMP, SEND, RECEIVE = 4, 5, 6  # NodeType
@@ -51,19 +52,32 @@ def convert(timeline, messages, prefix):
     tasks = _read_timeline(timeline)
     sends, receives = _read_messages(messages, tasks)
     written = {}
+    more = f"{prefix}.{len(tasks)}.et"
+    if os.path.exists(more):
+        raise ValueError(f"{more}: of a run with more ranks: use another PREFIX, or remove its files")
     for rank in sorted(tasks):
         nodes = _nodes_of(tasks[rank], sends.get(rank, []), receives.get(rank, []))
         path = f"{prefix}.{rank}.et"
-        with open(path, "wb") as file:
-            for message in [schema.GlobalMetadata(version=VERSION)] + [_encoded(schema, node) for node in nodes]:
-                data = message.SerializeToString()
-                file.write(_varint(len(data)) + data)
+        messages_of_rank = [schema.GlobalMetadata(version=VERSION)] + [_encoded(schema, node) for node in nodes]
+        _write_whole(path, (message.SerializeToString() for message in messages_of_rank))
         n_sent_bytes = sum(node.n_bytes for node in nodes if node.type == SEND)
         counts = {kind: sum(node.type == kind for node in nodes) for kind in (COMP, SEND, RECEIVE)}
         written[path] = "%d compute nodes, %d sends of %d bytes, %d receives" % (
             counts[COMP], counts[SEND], n_sent_bytes, counts[RECEIVE]
         )
     return written
+
+
+def _write_whole(path, messages):
+    """A file that cannot be written to its end is not there."""
+    try:
+        with open(path, "wb") as file:
+            for data in messages:
+                file.write(_varint(len(data)) + data)
+    except OSError as error:
+        if error.filename is None:  # it was opened
+            os.remove(path)
+        raise
 
 
 # --- what the run wrote ---
@@ -83,6 +97,14 @@ def _read_timeline(path):
         raise ValueError(f"{path}: this run wrote no messages: {AGAIN}")
     if n_lost:
         raise ValueError(f"{path}: {n_lost} spans are lost, as the run was too long: use fewer --steps")
+    try:
+        return _tasks_of(events, path)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: an event is not of gradmark train ({_said(error)}): {AGAIN}") from None
+
+
+def _tasks_of(events, path):
+    """{rank: {task's number: its spans}} of a timeline's events."""
     tasks = {}
     for event in events:
         if event["ph"] == "M" and event["name"] == "thread_name":

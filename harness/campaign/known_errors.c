@@ -17,12 +17,15 @@ static const double TAIL = 0.1; /* of the weight, on each side */
 /* line: ended by an end of line or of the text */
 static bool read_row(struct known_error *out, const char *line)
 {
-    char exchange[12], hosts[8];
-    double points;
+    char exchange[12], hosts[8], *end = NULL;
+    int at = 0;
 
-    if (sscanf(line, "%11[a-z],%7[a-z],%63[^,\n],%*d,%63[^,\n],%lf", exchange, hosts, out->table, out->cluster,
-               &points) != 5 ||
-        !isfinite(points))
+    if (sscanf(line, "%11[a-z],%7[a-z],%63[^,\n],%*d,%63[^,\n],%n", exchange, hosts, out->table, out->cluster, &at) !=
+            4 ||
+        at == 0 || strchr(" \n", line[at]))
+        return false;
+    const double points = strtod(line + at, &end);
+    if (end == line + at || (*end != '\n' && *end != '\0') || !isfinite(points))
         return false;
     out->has_servers = strcmp(exchange, "servers") == 0;
     out->is_on_several = strcmp(hosts, "several") == 0;
@@ -54,6 +57,8 @@ enum rc known_errors_read(struct known_errors *out, const char *text)
         at += strcspn(at, "\n");
         at += *at == '\n';
     }
+    if (!has_header)
+        FAIL(RC_INVAL, "errors.csv:%d: must have the line %s, and rows below it", line, header);
     *out = e;
     e.row = NULL;
 out:

@@ -5,7 +5,7 @@
  * compiled in.
  *
  * Invariants
- *   E1  A row is never judged by its own table: rows on hosts of the same name are left out.
+ *   E1  A row is never judged by its own table: rows whose description has the same name are left out.
  *   E2  Rows with the same exchange (collective, servers) on as many hosts (one, several) count. If they are of fewer
  *       than KNOWN_ERRORS_LEAST tables, all rows on as many hosts count.
  *   E3  Each table has the same weight, be it long or short. A file has a table for each of its clusters.

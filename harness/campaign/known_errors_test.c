@@ -80,7 +80,11 @@ static void what_is_no_table_is_refused(void **state)
 {
     static const struct {
         const char *text, *line;
-    } wrong[] = { { "collective,several,a,4,x,1\n", "errors.csv:1:" },
+    } wrong[] = { { "", "errors.csv:1:" },
+                  { "# made up\n", "errors.csv:2:" },
+                  { HEADER "collective,several,a,4,x,1 x\n", "errors.csv:3:" },
+                  { HEADER "collective,several,a,4,x,\n", "errors.csv:3:" },
+                  { "collective,several,a,4,x,1\n", "errors.csv:1:" },
                   { HEADER "collective,several,a,4,x,1\ncollective,many,a,4,x,1\n", "errors.csv:4:" },
                   { HEADER "tree,several,a,4,x,1\n", "errors.csv:3:" },
                   { HEADER "collective,several,a,4,x,nan\n", "errors.csv:3:" },

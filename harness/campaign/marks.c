@@ -129,7 +129,7 @@ static void tell_disturbed(const struct point *p, FILE *to)
     }
     tell_how_many(p, point_n_marked(p, MARK_DISTURBED), mark_name[MARK_DISTURBED], to);
     if (n_taken > 0)
-        fprintf(to, "others used up to %.2f cores, steal was up to %.2g %%, together up to %.0f %% of a launch's cores",
+        fprintf(to, "others used up to %.2f cores, steal was up to %.2g %%, together up to %.0f %% of a run's cores",
                 others_cores, 100 * steal_ratio, 100 * taken_ratio);
     if (n_off > 0)
         fprintf(to, "%sfrequency up to %.0f %% off the median in %zu", n_taken > 0 ? "; " : "", 100 * off_ratio, n_off);

@@ -97,9 +97,9 @@ static void by_what_a_point_was_disturbed(void **state)
     take(&c, p, *state, 1, TAKEN("0.3", "0", "0.3"));
     assert_told(&c,
                 "lenet ps, 2 workers: disturbed in 2 of 3 launches: others used up to 0.83 cores, steal was up to 1.2 "
-                "%, together up to 43 % of a launch's cores\n"
+                "%, together up to 43 % of a run's cores\n"
                 "linear ps, 1 worker: disturbed in 1 of 1 launch: others used up to 0.00 cores, steal was up to 30 %, "
-                "together up to 30 % of a launch's cores\n" WHAT_DISTURBED ALL_COUNT);
+                "together up to 30 % of a run's cores\n" WHAT_DISTURBED ALL_COUNT);
     campaign_close(&c);
 }
 
@@ -125,7 +125,7 @@ static void frequencies_differ_within_a_point(void **state)
         assert_int_equal(launch_has_mark(p, i, MARK_DISTURBED), expected[i]);
     assert_told(&c,
                 "lenet none, 2 workers: disturbed in 2 of 6 launches: others used up to 0.50 cores, steal was up to 0 "
-                "%, together up to 25 % of a launch's cores; frequency up to 10 % off the median in "
+                "%, together up to 25 % of a run's cores; frequency up to 10 % off the median in "
                 "2\n" WHAT_DISTURBED ALL_COUNT);
     campaign_close(&c);
     made_open(&c, *state, NULL, 0, false);

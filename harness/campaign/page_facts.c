@@ -166,7 +166,7 @@ enum rc page_launches(const struct recorded *k, FILE *to)
     const struct column column[] = {
         { "model", ALIGN_LEFT },          { "mode", ALIGN_LEFT },         { point_size_title(c), ALIGN_RIGHT },
         { "launch", ALIGN_RIGHT },        { "samples/s", ALIGN_RIGHT },   { "step us", ALIGN_RIGHT },
-        { "of bound", ALIGN_RIGHT },      { "loss at end", ALIGN_RIGHT }, { "to target s", ALIGN_RIGHT },
+        { "of bound", ALIGN_RIGHT },      { "loss at end", ALIGN_RIGHT }, { "time to target, s", ALIGN_RIGHT },
         { "learned", ALIGN_LEFT },        { "unsteady", ALIGN_LEFT },     { "disturbed", ALIGN_LEFT },
         { "others' cores", ALIGN_RIGHT }, { "steal", ALIGN_RIGHT },       { "taken of cores", ALIGN_RIGHT },
         { "GHz", ALIGN_RIGHT },

@@ -189,7 +189,7 @@ static void disturbed_launches_are_named(void **state)
     assert_non_null(strstr(page.text, "Of 3 launches 3 ran on a disturbed machine, and 3 without a steady state"));
     assert_non_null(strstr(page.text,
                            "<li>lenet single, 1 worker: disturbed in 3 of 3 launches: others used up to 0.50 "
-                           "cores, steal was up to 2 %, together up to 25 % of a launch&#39;s cores</li>"));
+                           "cores, steal was up to 2 %, together up to 25 % of a run&#39;s cores</li>"));
     assert_non_null(strstr(page.text, "<td>speed switched</td><td>yes</td><td class=\"n\" data-n=\"0.5\">0.50</td>"
                                       "<td class=\"n\" data-n=\"2\">2 %</td><td class=\"n\" data-n=\"25\">25 %</td>"));
     assert_int_equal(n_of(page.text, ">speed switched</td>"), 3);

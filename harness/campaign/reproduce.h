@@ -99,6 +99,7 @@ struct point_of_row { /* row NULL: only for a chart */
     bool has_band;
     struct known_errors_range known;  /* of other tables; of rows with a band */
     struct prediction_band band;      /* J6; low, high NaN: none */
+    bool is_wide_by_known;            /* `known` alone makes the band too wide to tell */
     double assumed_low, assumed_high; /* the same by what is assumed, calibrated and random alone */
     double predicted_ratio;           /* NaN before it is simulated, and if that failed */
     double one_gpu_images_per_s;      /* J8; NaN likewise */

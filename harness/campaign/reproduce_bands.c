@@ -97,9 +97,11 @@ out:
 static struct known_errors_of known_of(const struct reproduction *r, const struct point_of_row *p)
 {
     const struct cluster *c = &r->cluster[p->cluster].cluster;
+    const bool has_servers = row_mode_has_servers(p->mode);
 
-    return (struct known_errors_of){ .has_servers = row_mode_has_servers(p->mode),
-                                     .is_on_several = p->n_gpus > c->n_ranks_per_host,
+    return (struct known_errors_of){ .has_servers = has_servers,
+                                     .is_on_several = p->n_gpus > c->n_ranks_per_host ||
+                                                      (has_servers && c->server_placement != SERVERS_BESIDE),
                                      .cluster = c->name };
 }
 
@@ -183,6 +185,7 @@ void reproduction_find_band(const struct reproduction *r, struct point_of_row *p
         const double own[2] = { -p->known.low, p->known.high };
         struct prediction_band known = { .mean = p->predicted_ratio, .low = NAN, .high = NAN };
         prediction_band_widen_sides(&known, &own[0], &own[1], 1);
+        p->is_wide_by_known = known.high - known.low > TOO_WIDE;
         p->band.low = fmin(p->band.low, known.low);
         p->band.high = fmax(p->band.high, known.high);
     }
@@ -206,14 +209,14 @@ bool reproduction_has_chart_bands(const struct reproduction *r)
     return have_bands(r, false);
 }
 
-/* -1: none */
-static int widest_key(const struct point_of_row *p)
+/* -1: none. can_be_fitted: of those that are assumed, not measured */
+static int widest_key(const struct point_of_row *p, bool can_be_fitted)
 {
     double most = 0;
     int key = -1;
 
     for (size_t i = 0; i < p->n_moved && !isnan(p->band.high); i++)
-        if (p->moved[i].down + p->moved[i].up > most) {
+        if (p->moved[i].down + p->moved[i].up > most && !(can_be_fitted && p->moved[i].is_calibrated)) {
             most = p->moved[i].down + p->moved[i].up;
             key = p->moved[i].key;
         }
@@ -222,7 +225,7 @@ static int widest_key(const struct point_of_row *p)
 
 const char *point_widest(const struct point_of_row *p)
 {
-    const int key = widest_key(p);
+    const int key = widest_key(p, false);
 
     return key >= 0 ? cluster_keys[key].name : NULL;
 }
@@ -232,10 +235,14 @@ bool point_cannot_tell(const struct point_of_row *p)
     return p->band.high - p->band.low > TOO_WIDE;
 }
 
-/* Is the band too wide even if all constants were measured? Then no constant helps. */
-static bool is_wide_by_known(const struct point_of_row *p)
+/* Which part of a band is too wide by itself. */
+enum wide { BY_CONSTANTS, BY_TABLES, BY_BOTH, N_WIDE };
+
+static enum wide what_is_wide(const struct point_of_row *p)
 {
-    return p->assumed_high - p->assumed_low <= TOO_WIDE;
+    if (!p->is_wide_by_known)
+        return BY_CONSTANTS;
+    return p->assumed_high - p->assumed_low > TOO_WIDE ? BY_BOTH : BY_TABLES;
 }
 
 /* --- words --- */
@@ -252,22 +259,33 @@ void reproduction_held_text(char *out, size_t n_bytes, const struct reproduction
 }
 
 /* What to do about bands that are too wide, of rows that this key moves most; -1: none does. */
-static void print_advice(FILE *to, bool is_by_known, int key)
+static void print_advice(FILE *to, enum wide wide, int key)
 {
-    if (is_by_known && key < 0)
+    const char *name = key >= 0 ? cluster_keys[key].name : NULL;
+
+    if (wide == BY_TABLES && !name)
         fprintf(to, ": cannot tell from these facts; other tables were predicted as wrong, so measure small runs");
-    else if (is_by_known)
+    else if (wide == BY_TABLES)
         fprintf(to,
                 ": cannot tell from these facts; other tables were predicted as wrong, so measure small runs, and fit "
                 "%s to them (--fit)",
-                cluster_keys[key].name);
-    else if (key < 0)
+                name);
+    else if (!name)
         fprintf(to, ": cannot tell; jitter alone makes them as wide");
     else
-        fprintf(to, ": cannot tell from these facts; measure %s", cluster_keys[key].name);
+        fprintf(to, ": cannot tell from these facts; measure %s%s", name,
+                wide == BY_BOTH ? " and small runs, as other tables were predicted as wrong" : "");
 }
 
-static void tell_too_wide(const struct reproduction *r, bool is_by_known, int key,
+/* A key that is measured, or to which rows were fitted already, cannot be fitted. */
+static int key_to_name(const struct reproduction *r, const struct point_of_row *p)
+{
+    if (what_is_wide(p) != BY_TABLES)
+        return widest_key(p, false);
+    return r->terms->fit ? -1 : widest_key(p, true);
+}
+
+static void tell_too_wide(const struct reproduction *r, enum wide wide, int key,
                           void (*print)(void *arg, const char *line), void *arg)
 {
     char *line = NULL;
@@ -277,11 +295,11 @@ static void tell_too_wide(const struct reproduction *r, bool is_by_known, int ke
 
     for (size_t i = 0; i < r->n_points && to; i++) {
         const struct point_of_row *p = &r->point[i];
-        if (p->row && point_cannot_tell(p) && is_wide_by_known(p) == is_by_known && widest_key(p) == key)
+        if (p->row && point_cannot_tell(p) && what_is_wide(p) == wide && key_to_name(r, p) == key)
             fprintf(to, "%s%d", n++ == 0 ? "Lines with a band above 25 points: " : ", ", p->row->line);
     }
     if (to)
-        print_advice(to, is_by_known, key);
+        print_advice(to, wide, key);
     if (to && fclose(to) == 0 && n > 0)
         print(arg, line);
     free(line);
@@ -289,9 +307,9 @@ static void tell_too_wide(const struct reproduction *r, bool is_by_known, int ke
 
 void reproduction_cannot_tell_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
 {
-    for (int is_by_known = 0; is_by_known < 2; is_by_known++)
+    for (int wide = 0; wide < N_WIDE; wide++)
         for (int key = -1; key < CLUSTER_N_KEYS; key++)
-            tell_too_wide(r, is_by_known, key, print, arg);
+            tell_too_wide(r, (enum wide)wide, key, print, arg);
 }
 
 static void print_ranges(const struct used_cluster *c, void (*print)(void *arg, const char *line), void *arg)
@@ -328,7 +346,7 @@ static void print_known(const struct reproduction *r, void (*print)(void *arg, c
     for (size_t i = 0; i < r->n_points; i++) {
         const struct point_of_row *p = &r->point[i];
         const struct known_errors_of of = known_of(r, p);
-        bool is_told = !p->row || !p->has_band;
+        bool is_told = !p->row || !p->has_band || isnan(p->known.low); /* no other table has such rows */
         for (size_t k = 0; k < i && !is_told; k++)
             is_told = is_known_alike(r, p, &r->point[k]);
         if (is_told)

@@ -251,7 +251,7 @@ out:
 static enum rc show_table(const struct cnn *l, struct lesson *lesson, int n)
 {
     static const struct column column[] = { { "batch", ALIGN_LEFT },       { "workers", ALIGN_RIGHT },
-                                            { "hosts", ALIGN_RIGHT },      { "to target ms", ALIGN_RIGHT },
+                                            { "hosts", ALIGN_RIGHT },      { "time to target, ms", ALIGN_RIGHT },
                                             { "samples", ALIGN_RIGHT },    { "step ms", ALIGN_RIGHT },
                                             { "exchange ms", ALIGN_RIGHT } };
     char caption[192];

@@ -9,7 +9,7 @@ Prints the step time, the resident memory of all ranks (in simulation: of the pr
 are simulated. Below, how each grows: the slope of its logarithm over the logarithm of the ranks, between the last two rows, beside
 what theory says. Writes growth.png if gnuplot is there. Takes some 5 minutes."
 option here HERE 16 2-256 'most workers in threads; powers of two up to it are tried'
-option sim SIM 4096 4-65536 'most workers in simulation; powers of four up to it are tried'
+option sim SIM 4096 16-65536 'most workers in simulation; powers of four up to it are tried'
 option rounds N 3 1-99 'launches of each row; the median counts'
 option steps N 5 2-999 'steps of a launch in threads'
 
@@ -63,7 +63,7 @@ YAML
 
 # Rows: where mode ranks, and the medians of step_s, resident_bytes, planned_bytes, messages_per_step, messages_per_s
 table() {
-    python3 - "$(nproc)" <<'PYTHON'
+    python3 - "$(nproc)" <<'PYTHON' || return 2
 import csv, math, statistics, sys
 cores = int(sys.argv[1])
 columns = ('step_s', 'resident_bytes', 'planned_bytes', 'messages_per_step', 'messages_per_s')

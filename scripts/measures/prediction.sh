@@ -91,7 +91,8 @@ for path in sorted(glob.glob('*.jsonl')):
     clusters = {(r['cluster'], r['transport']): r['values'] for r in records if r['kind'] == 'cluster'}
     for r in (r for r in records if r['kind'] == 'prediction' and r['gpus_count'] > 1):
         row, c = rows[r['line_index']], clusters[r['cluster'], r['transport']]
-        several = 'several hosts' if r['gpus_count'] > c['ranks_per_host_count'] else 'one host'
+        apart = r['mode'] == 'ps' and c['server_placement'] != 'beside'
+        several = 'several hosts' if apart or r['gpus_count'] > c['ranks_per_host_count'] else 'one host'
         group = ('servers, ' if r['mode'] == 'ps' else 'ring, ') + several
         if group == 'ring, several hosts' and 'MPI' in row.get('table', ''):
             group = 'ring by MPI on CPUs'
