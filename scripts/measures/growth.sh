@@ -7,7 +7,7 @@ ranks in threads of this machine, and on 1 to SIM ranks in simulation (ring; 16 
 
 Prints the step time, the resident memory of all ranks (in simulation: of the program), the messages of a step, and how many a second
 are simulated. Below, how each grows: the slope of its logarithm over the logarithm of the ranks, between the last two rows, beside
-what theory says. Writes growth.png if gnuplot is there. Takes some 5 minutes."
+what theory says. Writes growth.png if gnuplot is there. Takes some 10 minutes."
 option here HERE 16 2-256 'most workers in threads; powers of two up to it are tried'
 option sim SIM 4096 16-65536 'most workers in simulation; powers of four up to it are tried'
 option rounds N 3 1-99 'launches of each row; the median counts'
