@@ -103,7 +103,7 @@ static enum rc body(struct world *w, void *arg)
         race->n_failures += EXPECT(all[r] == all[0]);
     if (w->rank == 0) {
         race->n_failures += EXPECT(all[0] >= race->at && all[0] >= 1);
-        race->n_failures += EXPECT(all[0] == MOST_STEPS ? race->who == NOBODY : all[0] <= MOST_STEPS / 2 + 1);
+        race->n_failures += EXPECT(race->who == NOBODY ? all[0] == MOST_STEPS : all[0] <= MOST_STEPS / 2 + 1);
         race->n_failures += EXPECT(number == (race->who == NOBODY ? 0 : SIGTERM));
     }
 out:
