@@ -3,35 +3,48 @@
 #include "harness/campaign/known_errors.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/csv.h"
+#include "harness/base/text.h"
+
 extern const char known_errors_text[]; /* results/published/errors.csv */
 
 static const char header[] = "exchange,hosts,table,line,cluster,error_points";
+enum { N_FIELDS = 6 };
 static const double TAIL = 0.1; /* of the weight, on each side */
 
 /* --- reading --- */
 
-/* line: ended by an end of line or of the text */
-static bool read_row(struct known_error *out, const char *line)
+static bool copy_name(char out[KNOWN_ERRORS_NAME_BYTES], const char *name)
 {
-    char exchange[12], hosts[8], *end = NULL;
-    int at = 0;
+    return name[0] && snprintf(out, KNOWN_ERRORS_NAME_BYTES, "%s", name) < KNOWN_ERRORS_NAME_BYTES;
+}
 
-    if (sscanf(line, "%11[a-z],%7[a-z],%63[^,\n],%*d,%63[^,\n],%n", exchange, hosts, out->table, out->cluster, &at) !=
-            4 ||
-        at == 0 || strchr(" \n", line[at]))
+/* text: ended by an end of line or of the text */
+static bool read_row(struct known_error *out, const char *text)
+{
+    char line[256], *field[N_FIELDS];
+    const size_t n_bytes = strcspn(text, "\n");
+    uint64_t number;
+    double points;
+
+    if (n_bytes >= sizeof line)
         return false;
-    const double points = strtod(line + at, &end);
-    if (end == line + at || (*end != '\n' && *end != '\0') || !isfinite(points))
+    snprintf(line, sizeof line, "%.*s", (int)n_bytes, text);
+    if (csv_cut(line, ',', field, N_FIELDS) != N_FIELDS)
         return false;
-    out->has_servers = strcmp(exchange, "servers") == 0;
-    out->is_on_several = strcmp(hosts, "several") == 0;
+    const int exchange = text_choice("collective|servers", field[0]), hosts = text_choice("one|several", field[1]);
+    if (exchange < 0 || hosts < 0 || !copy_name(out->table, field[2]) || !text_to_plain_u64(field[3], &number) ||
+        !copy_name(out->cluster, field[4]) || !text_to_f64(field[5], &points))
+        return false;
+    out->has_servers = exchange == 1;
+    out->is_on_several = hosts == 1;
     out->ratio = points / 100;
-    return (out->has_servers || strcmp(exchange, "collective") == 0) &&
-           (out->is_on_several || strcmp(hosts, "one") == 0);
+    return true;
 }
 
 enum rc known_errors_read(struct known_errors *out, const char *text)
