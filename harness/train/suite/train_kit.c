@@ -9,7 +9,9 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/exchange/collective.h"
 #include "harness/train/checkpoint.h"
@@ -210,4 +212,24 @@ bool kit_same_kept(const struct checkpoint *a, const struct checkpoint *b)
     return a->n_params == b->n_params && a->optimizer.kind == b->optimizer.kind &&
            a->kept.n_updates == b->kept.n_updates && !a->kept.moments == !b->kept.moments &&
            (n_elems == 0 || !a->kept.moments || memcmp(a->kept.moments, b->kept.moments, n_elems * sizeof(float)) == 0);
+}
+
+void kit_make_file(char *path)
+{
+    const int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    (void)close(fd);
+}
+
+void kit_take_file(const char *path, char *text, size_t n_bytes)
+{
+    FILE *f = fopen(path, "re");
+
+    assert_non_null(f);
+    const size_t n_read = fread(text, 1, n_bytes - 1, f);
+    assert_true(n_read > 0);
+    text[n_read] = '\0';
+    (void)fclose(f);
+    (void)unlink(path);
 }

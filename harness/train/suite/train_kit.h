@@ -31,6 +31,10 @@ void kit_must_train(struct train_result *out, const char *options);
 void kit_goes_on_alike(const char *options, int n_first, int n_steps, const char *path);
 /* Have both optimisers kept the same, to the bit: kind, arrays, count of updates? */
 bool kit_same_kept(const struct checkpoint *a, const struct checkpoint *b);
+/* Makes an empty file by a template of mkstemp, as one that is there before a run. */
+void kit_make_file(char *path);
+/* text[n_bytes] := what is in the file now, which is removed. */
+void kit_take_file(const char *path, char *text, size_t n_bytes);
 /* |a - b| / |b| of the final parameters, Euclidean. */
 double kit_distance(const struct train_result *a, const struct train_result *b);
 
