@@ -70,7 +70,7 @@ enum rc known_errors_read(struct known_errors *out, const char *text)
         at += strcspn(at, "\n");
         at += *at == '\n';
     }
-    if (!has_header)
+    if (!has_header || e.n_rows == 0)
         FAIL(RC_INVAL, "errors.csv:%d: must have the line %s, and rows below it", line, header);
     *out = e;
     e.row = NULL;

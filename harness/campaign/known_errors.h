@@ -5,7 +5,8 @@
  * compiled in.
  *
  * Invariants
- *   E1  A row is never judged by its own table: rows whose description has the same name are left out.
+ *   E1  A row is never judged by its own table: rows whose description has the same name are left out. The
+ *       hosts of NC24rs_v2-infiniband and NC24rs_v2-ethernet are the same, but not their names: both count.
  *   E2  Rows with the same exchange (collective, servers) on as many hosts (one, several) count. If they are of fewer
  *       than KNOWN_ERRORS_LEAST tables, all rows on as many hosts count.
  *   E3  Each table has the same weight, be it long or short. A file has a table for each of its clusters.

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "harness/campaign/known_errors.h"
+#include "harness/campaign/reproduce.h"
 
 #define HEADER "# made up\nexchange,hosts,table,line,cluster,error_points\n"
 
@@ -82,6 +83,7 @@ static void what_is_no_table_is_refused(void **state)
         const char *text, *line;
     } wrong[] = { { "", "errors.csv:1:" },
                   { "# made up\n", "errors.csv:2:" },
+                  { HEADER, "errors.csv:3:" },
                   { HEADER "collective,several,a,4,x,1 x\n", "errors.csv:3:" },
                   { HEADER "collective,several,a,4,x,\n", "errors.csv:3:" },
                   { "collective,several,a,4,x,1\n", "errors.csv:1:" },
@@ -96,6 +98,31 @@ static void what_is_no_table_is_refused(void **state)
         assert_int_equal(known_errors_read(&e, wrong[i].text), RC_INVAL);
         assert_non_null(strstr(rc_message(), wrong[i].line));
     }
+}
+
+static void keep_line(void *to, const char *line)
+{
+    snprintf(to, 200, "%s", line);
+}
+
+/* Nothing is assumed, and no other table has such rows: there is no band, and the line says why. */
+static void without_any_error_there_is_no_band(void **state)
+{
+    static struct used_cluster cluster = { .cluster = { .name = "new", .n_ranks_per_host = 4 } };
+    const struct published_row row = { .line = 2 };
+    const struct reproduce_terms terms = { .has_bands = true };
+    struct point_of_row p = { .row = &row, .mode = ROW_COLLECTIVE, .n_gpus = 8, .has_band = true };
+    const struct reproduction r = { .terms = &terms, .cluster = &cluster, .point = &p, .n_points = 1 };
+    char line[200] = "";
+
+    (void)state;
+    p.predicted_ratio = 0.5;
+    p.known = (struct known_errors_range){ .low = NAN, .high = NAN };
+    reproduction_find_band(&r, &p);
+    assert_true(isnan(p.band.low) && isnan(p.band.high) && isnan(p.assumed_low));
+    reproduction_band_lines(&r, keep_line, line);
+    assert_string_equal(line,
+                        "new, ring on several hosts: band: no other published table has such rows; of constants alone");
 }
 
 /* Of each published row: do 70 to 90 of 100 lie within what all other hosts say? */
@@ -127,6 +154,7 @@ int main(void)
         cmocka_unit_test(rows_of_the_same_hosts_are_left_out_E1),
         cmocka_unit_test(few_tables_take_the_other_exchange_E2),
         cmocka_unit_test(what_is_no_table_is_refused),
+        cmocka_unit_test(without_any_error_there_is_no_band),
         cmocka_unit_test(the_table_holds_its_own_rows),
     };
 

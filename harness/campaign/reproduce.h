@@ -33,6 +33,7 @@
  *       is simulated: the lower side is in proportion. Points that only charts show have calibrated values alone.
  *       On each side the band of a row is at least as wide as predictions of other published tables were wrong
  *       (known_errors.h). The larger counts, not both: constants of those tables were assumed as well.
+ *       Where no other table counts, and constants move nothing, there is no band.
  */
 #ifndef HARNESS_CAMPAIGN_REPRODUCE_H
 #define HARNESS_CAMPAIGN_REPRODUCE_H

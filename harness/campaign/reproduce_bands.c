@@ -179,6 +179,10 @@ void reproduction_find_band(const struct reproduction *r, struct point_of_row *p
     if (isnan(p->predicted_ratio) || (!is_complete && r->stop_signal != 0))
         return;
     prediction_band_widen_sides(&p->band, down, up, p->n_moved + 1);
+    if (isnan(p->known.low) && p->band.low == p->band.high) { /* nothing says how far it may be off */
+        p->band.low = p->band.high = NAN;
+        return;
+    }
     p->assumed_low = p->band.low;
     p->assumed_high = p->band.high;
     if (!isnan(p->known.low)) {
@@ -338,26 +342,34 @@ static bool is_known_alike(const struct reproduction *r, const struct point_of_r
            strcmp(x.cluster, y.cluster) == 0;
 }
 
+static void print_known_of(const struct reproduction *r, const struct point_of_row *p,
+                           void (*print)(void *arg, const char *line), void *arg)
+{
+    const struct known_errors_of of = known_of(r, p);
+    char line[sizeof((struct cluster *)NULL)->name + 256];
+    const int at = snprintf(line, sizeof line, "%s, %s on %s: band: ", of.cluster, of.has_servers ? "servers" : "ring",
+                            of.is_on_several ? "several hosts" : "one host");
+
+    if (isnan(p->known.low))
+        snprintf(line + at, sizeof line - (size_t)at, "no other published table has such rows; of constants alone");
+    else
+        snprintf(line + at, sizeof line - (size_t)at,
+                 "at least %.1f to %+.1f points, the error of 8 of 10 predicted rows of %zu other published tables%s",
+                 100 * p->known.low, 100 * p->known.high, p->known.n_tables,
+                 p->known.has_both_exchanges ? ", with rings and servers" : "");
+    print(arg, line);
+}
+
 /* What other tables add to the bands: a line for each kind of row. */
 static void print_known(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
 {
-    char line[sizeof((struct cluster *)NULL)->name + 256];
-
     for (size_t i = 0; i < r->n_points; i++) {
         const struct point_of_row *p = &r->point[i];
-        const struct known_errors_of of = known_of(r, p);
-        bool is_told = !p->row || !p->has_band || isnan(p->known.low); /* no other table has such rows */
+        bool is_told = !p->row || !p->has_band;
         for (size_t k = 0; k < i && !is_told; k++)
             is_told = is_known_alike(r, p, &r->point[k]);
-        if (is_told)
-            continue;
-        snprintf(line, sizeof line,
-                 "%s, %s on %s: band: at least %.1f to %+.1f points, the error of 8 of 10 predicted rows of %zu other "
-                 "published tables%s",
-                 of.cluster, of.has_servers ? "servers" : "ring", of.is_on_several ? "several hosts" : "one host",
-                 100 * p->known.low, 100 * p->known.high, p->known.n_tables,
-                 p->known.has_both_exchanges ? ", with rings and servers" : "");
-        print(arg, line);
+        if (!is_told)
+            print_known_of(r, p, print, arg);
     }
 }
 

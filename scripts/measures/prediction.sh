@@ -12,7 +12,7 @@ throughput, for five groups of rows, beside:
 Rows with 1 GPU and rows with \"counted no\" are in no mean. \"MPI\" in the column table of a row: sums are computed by MPI on CPUs.
 \"gradients of a host are summed\" in it: to the envelope a host is one worker. Takes a few minutes.
 Writes errors.csv, of the rows that count: published less predicted, in points. If the folder of tables has such a file, it must be the
-same, within half a point: the bands of reproduce are made of it. Else copy it there, and build again."
+same, within half a point. Else copy it there, and build again: the bands of reproduce use the table of the last build."
 option published DIR "$scripts/../results/published" any 'folder of tables'
 
 check() {
@@ -175,8 +175,13 @@ failed = [r for r in counted if r['gradmark'] is None]
 for r in failed:
     print('FAILED: %s.csv, line %s: %s, %d GPUs' % (r['file'], r['line'], r['model'], r['gpus']))
 
+HEADER = 'exchange,hosts,table,line,cluster,error_points'
+
 def errors_in(path):
-    lines = (line for line in open(path) if not line.startswith('#'))
+    lines = [line.rstrip('\n') for line in open(path) if not line.startswith('#')]
+    if not lines or lines[0] != HEADER:
+        print('BROKEN: %s has no line "%s"; copy errors.csv of this measure there, and build again' % (path, HEADER))
+        raise SystemExit(1)
     return {tuple(r[key] for key in r if key != 'error_points'): float(r['error_points']) for r in csv.DictReader(lines)}
 
 broken = False
