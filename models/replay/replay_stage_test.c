@@ -230,6 +230,37 @@ static void j4_a_shrunk_network_is_known_by_its_tensors(void **state)
     network_close(&n);
 }
 
+/* All tensors are there, in order, but not in the layers of the network. */
+static void j4_each_layer_is_a_node_of_the_network(void **state)
+{
+    const struct network_opts opts = { 0 };
+    struct network *n = NULL, *of = NULL;
+    struct profile *p = NULL;
+    size_t divisor = 0;
+    int i = 0;
+
+    (void)state;
+    assert_int_equal(network_open(&n, workload_lenet.network, &opts), RC_OK);
+    assert_int_equal(profile_of_network(&p, n, 8), RC_OK);
+    while (i < p->n_layers && p->layer[i].n_tensors > 0)
+        i++;
+    assert_in_range(i, 0, p->n_layers - 2);
+    for (; i < p->n_layers - 1; i++) { /* a layer without tensors goes to the end */
+        const struct profile_layer empty = p->layer[i];
+        p->layer[i] = p->layer[i + 1];
+        p->layer[i + 1] = empty;
+    }
+    assert_int_equal(profile_open_network(&of, &divisor, p, "a file"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "tensors, but node"));
+    p->n_layers--;
+    assert_int_equal(profile_open_network(&of, &divisor, p, "a file"), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "use a layer for each node"));
+    assert_null(of);
+    p->n_layers++;
+    profile_close(&p);
+    network_close(&n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +268,7 @@ int main(void)
         cmocka_unit_test(tensors_pass_in_the_order_of_the_schedule),
         cmocka_unit_test(the_ends_of_a_pipeline_have_one_neighbour),
         cmocka_unit_test(j4_a_shrunk_network_is_known_by_its_tensors),
+        cmocka_unit_test(j4_each_layer_is_a_node_of_the_network),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
