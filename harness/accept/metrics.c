@@ -2,7 +2,6 @@
 /* metrics.c - see metrics.h. */
 #include "harness/accept/metrics.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -44,12 +43,6 @@ static void gauge(FILE *to, const char *name, const char *unit, double value, co
         return;
     family(to, name, "gauge", unit, help);
     fprintf(to, "%s %.9g\n", name, value);
-}
-
-static void counter(FILE *to, const char *name, uint64_t value, const char *help)
-{
-    family(to, name, "counter", NULL, help);
-    fprintf(to, "%s_total %" PRIu64 "\n", name, value);
 }
 
 static void labelled(FILE *to, const char *name, const char *key, const char *label_value, double value)
@@ -186,8 +179,8 @@ static void write_soak(FILE *to, const struct acceptance *a, const struct soak_p
         gauge(to, "gradmark_soak_planned_seconds", "seconds", part->wanted_s, "Planned duration of the soak.");
     if (s->minutes > 0) {
         gauge(to, "gradmark_soak_elapsed_seconds", "seconds", 60 * s->minutes, "Time since the soak began.");
-        counter(to, "gradmark_soak_steps", s->n_steps, "Training steps of the soak.");
-        counter(to, "gradmark_soak_trainings", s->n_parts, "Trainings of the soak that have ended.");
+        gauge(to, "gradmark_soak_steps", NULL, (double)s->n_steps, "Training steps of the soak.");
+        gauge(to, "gradmark_soak_trainings", NULL, s->n_parts, "Trainings of the soak that have ended.");
         gauge(to, "gradmark_soak_drift_ratio", "ratio", s->drift_ratio,
               "Median step of the last tenth over that of the first tenth, less 1.");
         gauge(to, "gradmark_soak_worst_ratio", "ratio", s->worst_ratio,

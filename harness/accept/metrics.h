@@ -2,7 +2,8 @@
 /*
  * metrics.h - a running test as OpenMetrics text, for the textfile collector of node_exporter and other scrapers.
  *
- *   -   The text is also valid in Prometheus' own format. It has no time stamps: the collector refuses them.
+ *   -   The text is also valid in Prometheus' own format, with the same types. So there are gauges only: the formats
+ *       name a counter in different ways. It has no time stamps: the collector refuses them.
  *   -   Names end in their unit. Labels are node, link, stage and outcome. Their number grows with nodes, not with
  *       pairs.
  *   -   What was not measured has no sample (accept.D1).
