@@ -49,8 +49,10 @@ VERSION = "1.0.0"
 def convert(timeline, messages, prefix):
     """Write PREFIX.RANK.et of every rank, and return {path: what is in it}."""
     schema = _schema()
-    tasks = _read_timeline(timeline)
+    tasks, sum_ns = _read_timeline(timeline)
     sends, receives = _read_messages(messages, tasks)
+    if _sum_ns(sends, receives) != sum_ns:
+        raise ValueError(f"{timeline} and {messages} are of two runs, or {messages} was changed: {AGAIN}")
     written = {}
     more = f"{prefix}.{len(tasks)}.et"
     if os.path.exists(more):
@@ -84,7 +86,8 @@ def _write_whole(path, messages):
 
 
 def _read_timeline(path):
-    """{rank: {task's number: its spans}}. A span is outside those that follow and begin before it ends."""
+    """{rank: {task's number: its spans}}, and what the times of its messages sum up to. A span is outside those that
+    follow and begin before it ends."""
     try:
         with open(path, encoding="utf-8") as file:
             timeline = json.load(file)
@@ -97,8 +100,10 @@ def _read_timeline(path):
         raise ValueError(f"{path}: this run wrote no messages: {AGAIN}")
     if n_lost:
         raise ValueError(f"{path}: {n_lost} spans are lost, as the run was too long: use fewer --steps")
+    if "messages_sum_ns" not in about["run"]:
+        raise ValueError(f"{path}: an older gradmark wrote it, and does not tell its messages from others: {AGAIN}")
     try:
-        return _tasks_of(events, path)
+        return _tasks_of(events, path), about["run"]["messages_sum_ns"]
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: an event is not of gradmark train ({_said(error)}): {AGAIN}") from None
 
@@ -156,6 +161,13 @@ def _read_messages(path, ranks):
         if rank not in ranks or peer not in ranks:
             raise ValueError(f"{path}: line {number}: the timeline has no rank {max(rank, peer)}: {AGAIN}")
     return _paired(path, ends)
+
+
+def _sum_ns(sends, receives):
+    """The sum of all times, each since the first, as harness/train/messages.h has it."""
+    times = [message for of_rank in (*sends.values(), *receives.values()) for message in of_rank]
+    first = min(message.start for message in times)
+    return sum(message.start + message.end - 2 * first for message in times) % 2**53
 
 
 def _paired(path, ends):
@@ -355,7 +367,7 @@ def _encoded(schema, node):
         start_time_micros=max(_rounded(node.start), 0),
         duration_micros=_micros(node),
     )
-    encoded.attr.add(name="is_cpu_op", bool_val=node.type == COMP)  # true: simulators take the recorded time
+    encoded.attr.add(name="is_cpu_op", bool_val=False)  # ASTRA-sim's statistics end at one that is
     if node.type == COMP:
         encoded.name = f"{node.name}, step {node.step}"
         return encoded

@@ -326,6 +326,7 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "message_bytes", I, "Size of the message" },
     { "messages_count", I, "Messages of the simulation" },
     { "messages_per_s", R, "Messages simulated per real second" },
+    { "messages_sum_ns", I, "Of a timeline: sum of all times of --messages, each since the first, modulo 2^53" },
     { "metric", T, "Name of the measured quantity" },
     { "micro_batches_count", I, "Micro-batches of a worker's batch" },
     { "minutes", R, "Length of the soak in minutes" },
@@ -632,7 +633,7 @@ const struct record_kind record_kinds[] = {
     { "manifest", "What ran, on which machine",
       "options for_lessons_without params_count running_means_and_variances_count flops_per_sample_count dataset "
       "train_samples_count test_samples_count planned_memory profile cluster input_sha256 verb type ranks_count "
-      "hosts_count last_level_cache_bytes rotated_host_bytes pages ended " KEYS_BUILD KEYS_MACHINE, NONE },
+      "messages_sum_ns hosts_count last_level_cache_bytes rotated_host_bytes pages ended " KEYS_BUILD KEYS_MACHINE, NONE },
     { "step", "A step of a training",
       "step_index samples_count learning_rate loss wall_s virtual_s exposed_comm_s hidden_comm_s input_wait_s ", NONE },
     { "rank", "A rank of a training",

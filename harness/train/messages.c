@@ -24,16 +24,24 @@ static uint64_t n_of_all(const struct train_result *r)
     return n;
 }
 
-static uint64_t zero_ns(const struct train_result *r)
+static uint64_t first_start_ns(const struct train_result *r)
 {
     const uint64_t n = n_of_all(r);
     uint64_t first = UINT64_MAX;
 
-    if (r->has_timeline)
-        return r->timeline_zero_ns;
     for (uint64_t i = 0; i < n; i++)
         first = r->message[i].start_ns < first ? r->message[i].start_ns : first;
     return first;
+}
+
+uint64_t messages_sum_ns(const struct train_result *result)
+{
+    const uint64_t n = n_of_all(result), first_ns = first_start_ns(result);
+    uint64_t sum_ns = 0;
+
+    for (uint64_t i = 0; i < n; i++)
+        sum_ns += result->message[i].start_ns - first_ns + result->message[i].end_ns - first_ns;
+    return sum_ns & ((UINT64_C(1) << 53) - 1);
 }
 
 /* Negative: before that time, as a timeline may have lost its first spans. */
@@ -64,7 +72,7 @@ static void write_row(FILE *to, int rank, const struct logged_message *m, uint64
 
 enum rc messages_write(const char *path, const struct train_result *result)
 {
-    const uint64_t first_ns = zero_ns(result);
+    const uint64_t first_ns = result->has_timeline ? result->timeline_zero_ns : first_start_ns(result);
     const struct logged_message *m = result->message;
     struct atomic_file file = { .stream = NULL };
     enum rc rc;

@@ -12,11 +12,16 @@
 #define HARNESS_TRAIN_MESSAGES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "harness/train/train.h"
 
 /* RC_INVAL: path cannot be written; RC_IO: the file is unchanged. */
 enum rc messages_write(const char *path, const struct train_result *result) MUST_CHECK;
+
+/* Tells runs apart: the sum of all start_s and end_s, each less the first start_s, in ns modulo 2^53. A timeline of the
+ * same run has it. O(messages). */
+uint64_t messages_sum_ns(const struct train_result *result);
 
 /* --- how many messages a job will log, and whether there is memory for them --- */
 

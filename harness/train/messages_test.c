@@ -311,6 +311,9 @@ static void table(void **state)
     r.has_timeline = true;
     r.timeline_zero_ns = 2500;
     assert_written(&r, of_timeline);
+    assert_int_equal(messages_sum_ns(&r), 18500); /* of the times in `wanted`: it does not depend on the timeline */
+    message[1].end_ns++;
+    assert_int_equal(messages_sum_ns(&r), 18501);
 }
 
 int main(void)

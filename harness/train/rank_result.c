@@ -8,6 +8,7 @@
 #include "harness/base/host_memory.h"
 #include "harness/report/timeline.h"
 #include "harness/train/elastic.h"
+#include "harness/train/messages.h"
 #include "harness/train/omission.h"
 #include "harness/train/places.h"
 #include "harness/train/rank_state.h"
@@ -290,8 +291,11 @@ static enum rc write_timeline(struct rank *r)
     ring[EXCHANGE_N_RINGS] = rank_pipe_ring(r);
     ring[EXCHANGE_N_RINGS + 1] = rank_shard_ring(r);
     job_stages_role(role, sizeof role, r->job, rank_is_worker(r));
-    if (w->rank == 0)
+    if (w->rank == 0) {
         TRY(train_manifest(&facts, r->job));
+        if (r->result.n_messages)
+            record_u64(facts, "messages_sum_ns", messages_sum_ns(&r->result));
+    }
     const struct timeline_opts timeline = { .path = r->job->opts.timeline,
                                             .role = role,
                                             .ring = ring,
