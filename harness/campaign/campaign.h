@@ -377,7 +377,7 @@ enum rc campaign_print_csv(const struct campaign *c, FILE *to) MUST_CHECK;
 /* verdict.c: which mode is faster, and whether the difference is in computing or in the exchange, in plain words.
  * RC_NOMEM. */
 enum rc campaign_verdict(const struct campaign *c, FILE *to) MUST_CHECK;
-/* verdict_records.c: write answer.txt, the lines of campaign_answer(), and verdicts.jsonl, a record for each
+/* verdict.c: write answer.txt, the lines of campaign_answer(), and verdicts.jsonl, a record for each
  * comparison, into c->dir. RC_INVAL, RC_IO, RC_NOMEM: a file that could not be written is missing or unchanged. */
 enum rc campaign_keep_verdicts(const struct campaign *c) MUST_CHECK;
 /* Remove both: when more records follow, they would be incomplete. */

@@ -10,9 +10,154 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "harness/base/file.h"
 #include "harness/campaign/curves.h"
 #include "harness/campaign/verdict_parts.h"
+#include "harness/report/record.h"
+
+/* --- claims that are withheld --- */
+
+/*
+ * A comparison of pairs is right when what disturbs a machine slows both launches of a pair alike. It does not: the
+ * scheduler of a busy machine gives a rank that sleeps in every step more of a core than one that only computes.
+ */
+
+static size_t n_pairs_of(const struct claim *k)
+{
+    return k->a->n_launches < k->b->n_launches ? k->a->n_launches : k->b->n_launches;
+}
+
+static bool is_too_many(const struct claim *k, size_t n)
+{
+    return (double)n > WITHHELD_RATIO * (double)n_pairs_of(k);
+}
+
+/* Pairs of which at least one launch is faster than its bound, beyond its interval (train/bound.h). */
+static size_t n_beyond_bound(const struct claim *k)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < n_pairs_of(k); i++)
+        n += k->a->launch[i].bound_low_ratio > 1 || k->b->launch[i].bound_low_ratio > 1;
+    return n;
+}
+
+/* Withhold claims because of their launches; call this before the claims are decided. */
+static void claims_withhold_marked(struct claims *all)
+{
+    for (size_t i = 0; i < all->n_claims; i++) {
+        struct claim *k = &all->claim[i];
+        if (!claim_is_tested(all, k))
+            continue;
+        if (is_too_many(k, pairs_n_marked(k->a, k->b, MARK_DISTURBED)))
+            k->withheld = WITHHELD_DISTURBED;
+        else if (is_too_many(k, pairs_n_marked(k->a, k->b, MARK_UNSTEADY)))
+            k->withheld = WITHHELD_UNSTEADY;
+        else if (is_too_many(k, n_beyond_bound(k)))
+            k->withheld = WITHHELD_BOUND;
+    }
+}
+
+/* A mode that is surely faster than no exchange. */
+static bool contradicts_control(const struct claim *k)
+{
+    return k->kind == CLAIM_PRICE && k->holds && k->x.ratio > 1;
+}
+
+/* Then: withhold claims because of a contradicted control. */
+static void claims_withhold_contradicted(struct claims *all)
+{
+    for (size_t i = 0; i < all->n_claims; i++) {
+        struct claim *k = &all->claim[i];
+        for (size_t j = 0; j < all->n_claims && !k->withheld && claim_is_tested(all, k); j++) {
+            const struct claim *price = &all->claim[j];
+            if (contradicts_control(price) && (price->a == k->a || price->a == k->b)) {
+                k->withheld = WITHHELD_CONTROL;
+                k->price = price;
+            }
+        }
+    }
+    for (size_t i = 0; i < all->n_claims; i++)
+        all->claim[i].holds = all->claim[i].holds && !all->claim[i].withheld;
+}
+
+/* The most of a member over the disturbed launches of the pairs; NaN does not count. */
+static double most_disturbed(const struct claim *k, size_t member_offset)
+{
+    const struct point *const both[2] = { k->a, k->b };
+    double most = 0;
+
+    for (size_t i = 0; i < 2 * n_pairs_of(k); i++) {
+        const struct launch *l = &both[i % 2]->launch[i / 2];
+        if (l->was_disturbed)
+            most = fmax(most, *(const double *)(const void *)((const char *)l + member_offset));
+    }
+    return most;
+}
+
+double claim_others_cores(const struct claim *k)
+{
+    return most_disturbed(k, offsetof(struct launch, others_cores_count));
+}
+
+static void tell_disturbed(const struct claim *k, FILE *to)
+{
+    const double others_cores = claim_others_cores(k), steal = most_disturbed(k, offsetof(struct launch, steal_ratio));
+
+    fprintf(to, "the machine was disturbed in %zu of %zu pairs of runs", pairs_n_marked(k->a, k->b, MARK_DISTURBED),
+            n_pairs_of(k));
+    if (others_cores > 0)
+        fprintf(to, ". Other programs used up to %.2f cores", others_cores);
+    if (steal > 0.005)
+        fprintf(to, ". Other virtual machines took up to %.0f %% (steal)", 100 * steal);
+    fprintf(to, ".");
+}
+
+void claim_tell_why_withheld(const struct claim *k, FILE *to)
+{
+    const struct claim *price = k->price;
+
+    switch (k->withheld) {
+    case WITHHELD_NOT:
+        break;
+    case WITHHELD_DISTURBED:
+        tell_disturbed(k, to);
+        break;
+    case WITHHELD_UNSTEADY:
+        fprintf(to, "no steady state in %zu of %zu pairs of runs.", pairs_n_marked(k->a, k->b, MARK_UNSTEADY),
+                n_pairs_of(k));
+        break;
+    case WITHHELD_BOUND:
+        fprintf(to, "a launch is faster than its bound in %zu of %zu pairs.", n_beyond_bound(k), n_pairs_of(k));
+        break;
+    case WITHHELD_CONTROL:
+        fprintf(to, "the control makes no sense: %s trains %.2f x as many samples/s as %s (95 %%: %.2f to %.2f).",
+                price->a->mode->name, price->x.ratio, price->b->mode->name, price->x.ratio_low, price->x.ratio_high);
+        break;
+    }
+}
+
+static void claim_tell_withheld(const struct claim *k, FILE *to)
+{
+    claim_tell_why_withheld(k, to);
+    fputc('\n', to);
+}
+
+/* Print a line with the number of withheld claims and the rule; nothing if no claim is withheld. */
+static void claims_tell_rule(const struct claims *all, FILE *to)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < all->n_claims; i++)
+        n += all->claim[i].withheld != WITHHELD_NOT;
+    if (n > 0)
+        fprintf(to,
+                "%zu verdict%s withheld. The rule: more than %.0f %% of the pairs of runs are disturbed, without a "
+                "steady state or faster than their bound, or a mode is faster than no exchange.\n",
+                n, n == 1 ? " is" : "s are", 100 * WITHHELD_RATIO);
+}
 
 #define AT(member) offsetof(struct launch, member)
 #define MEAN(p, member) point_mean((p), AT(member))
@@ -534,4 +679,170 @@ enum rc campaign_verdict(const struct campaign *c, FILE *to)
 out:
     claims_close(&all);
     return rc;
+}
+
+/* --- records --- */
+
+/*
+ * The answer and every comparison of a campaign, kept in its folder: answer.txt and verdicts.jsonl. Both are computed
+ * from runs.jsonl, and written anew each time the campaign ends.
+ */
+
+static const char ANSWER[] = "answer.txt", VERDICTS[] = "verdicts.jsonl";
+
+static void path_of(char out[CAMPAIGN_DIR_BYTES + 32], const struct campaign *c, const char *name)
+{
+    snprintf(out, CAMPAIGN_DIR_BYTES + 32, "%s/%s", c->dir, name);
+}
+
+static bool is_of_target(const struct claim *k)
+{
+    return k->kind == CLAIM_TARGET || k->kind == CLAIM_LAYOUT_TARGET;
+}
+
+static const char *quantity_of(const struct claim *k)
+{
+    return is_of_target(k) ? "time_to_target" : k->kind == CLAIM_PRICE ? "exchange_cost" : "throughput";
+}
+
+/* NaN: not known, or some run did not reach the target loss (curves.J2). */
+static double ratio_of(const struct claim *k)
+{
+    if (is_of_target(k))
+        return target_all_reached(k->a, k->b) ? target_split(k->a, k->b).sooner_ratio : (double)NAN;
+    return isnan(k->x.ratio) ? point_throughput(k->a).mean / point_throughput(k->b).mean : k->x.ratio;
+}
+
+/* Which setting is better: "a", "b" or "equal", the latter in simulated time alone; else "cannot tell". */
+static const char *result_of(const struct claims *all, const struct claim *k, double ratio)
+{
+    if (isnan(ratio) || (!all->campaign->is_virtual && !k->holds))
+        return "cannot tell";
+    return ratio > 1 ? "a" : ratio < 1 ? "b" : "equal";
+}
+
+/* side: "a", "b" */
+static void record_side(struct record *r, const char *side, const struct campaign *c, const struct point *p)
+{
+    const struct layout layout = point_layout(p);
+    char name[LAUNCH_NAME_BYTES], text[LAYOUT_TEXT_BYTES], key[OPTION_BYTES + 32];
+
+    point_name(name, sizeof name, p);
+    record_text(r, side, name);
+    snprintf(key, sizeof key, "%s_mode", side);
+    record_text(r, key, p->mode->name);
+    snprintf(key, sizeof key, "%s_workers_count", side);
+    record_i64(r, key, p->n_workers);
+    snprintf(key, sizeof key, "%s_servers_count", side);
+    record_i64(r, key, p->n_servers);
+    snprintf(key, sizeof key, "%s_cores_count", side);
+    record_i64(r, key, point_n_cores(p));
+    snprintf(key, sizeof key, "%s_layout", side);
+    layout_text(text, &layout);
+    record_text(r, key, point_has_layout(p) ? text : NULL);
+    for (int i = 0; campaign_other_option(c, i); i++) {
+        snprintf(key, sizeof key, "%s_%s", side, campaign_other_option(c, i));
+        record_text(r, key, point_value(p, campaign_other_option(c, i)));
+    }
+}
+
+static enum rc record_withheld(struct record *r, const struct claim *k)
+{
+    static const char *const key[] = { [WITHHELD_NOT] = NULL,
+                                       [WITHHELD_DISTURBED] = "disturbed",
+                                       [WITHHELD_UNSTEADY] = "unsteady",
+                                       [WITHHELD_BOUND] = "bound",
+                                       [WITHHELD_CONTROL] = "control" };
+    char reason[512] = "";
+    FILE *to = fmemopen(reason, sizeof reason - 1, "w");
+
+    if (!to)
+        return rc_raise(RC_NOMEM, "no memory for a verdict");
+    claim_tell_why_withheld(k, to);
+    fclose(to);
+    record_text(r, "withheld", key[k->withheld]);
+    record_text(r, "withheld_reason", k->withheld ? reason : NULL);
+    return RC_OK;
+}
+
+static enum rc write_claim(struct report *to, const struct claims *all, const struct claim *k)
+{
+    const double ratio = ratio_of(k);
+    const bool has_interval = !all->campaign->is_virtual && !isnan(ratio);
+    struct record *r = NULL;
+    enum rc rc;
+
+    TRY(record_open(&r, "verdict"));
+    record_text(r, "model", k->a->workload->module.name);
+    record_text(r, "quantity", quantity_of(k));
+    record_side(r, "a", all->campaign, k->a);
+    record_side(r, "b", all->campaign, k->b);
+    record_f64(r, "ratio", ratio);
+    record_f64(r, "low_ratio", has_interval ? k->x.ratio_low : (double)NAN);
+    record_f64(r, "high_ratio", has_interval ? k->x.ratio_high : (double)NAN);
+    record_f64(r, "p_value", has_interval && claim_is_tested(all, k) ? k->x.p : (double)NAN);
+    record_u64(r, "pairs_count", k->x.n_pairs);
+    record_u64(r, "disturbed_pairs_count", pairs_n_marked(k->a, k->b, MARK_DISTURBED));
+    record_u64(r, "unsteady_pairs_count", pairs_n_marked(k->a, k->b, MARK_UNSTEADY));
+    record_text(r, "result", result_of(all, k, ratio));
+    TRY(record_withheld(r, k));
+    TRY(report_write(to, r));
+out:
+    record_close(&r);
+    return rc;
+}
+
+static enum rc write_verdicts(const struct campaign *c)
+{
+    char path[CAMPAIGN_DIR_BYTES + 32];
+    struct report *to = NULL;
+    struct claims all = { .claim = NULL };
+    enum rc rc;
+
+    path_of(path, c, VERDICTS);
+    TRY(claims_open(&all, c));
+    TRY(report_open(&to, path));
+    for (size_t i = 0; i < all.n_claims; i++)
+        TRY(write_claim(to, &all, &all.claim[i]));
+    TRY(report_commit(to));
+out:
+    report_close(&to);
+    claims_close(&all);
+    return rc;
+}
+
+static enum rc write_answer(const struct campaign *c)
+{
+    char path[CAMPAIGN_DIR_BYTES + 32];
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    path_of(path, c, ANSWER);
+    TRY(atomic_file_open(&file, path));
+    TRY(campaign_answer(c, file.stream));
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+enum rc campaign_keep_verdicts(const struct campaign *c)
+{
+    enum rc rc;
+
+    TRY(write_answer(c));
+    TRY(write_verdicts(c));
+out:
+    return rc;
+}
+
+void campaign_remove_verdicts(const struct campaign *c)
+{
+    static const char *const name[] = { ANSWER, VERDICTS };
+    char path[CAMPAIGN_DIR_BYTES + 32];
+
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        path_of(path, c, name[i]);
+        (void)unlink(path);
+    }
 }

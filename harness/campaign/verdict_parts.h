@@ -53,19 +53,10 @@ void claim_tell_not_told(const struct claims *all, const struct claim *k, FILE *
 /* Print "; single launches are far off, the median is 1.2 x" if it applies (paired.C3). */
 void claim_tell_far_pairs(const struct comparison *x, double robust_ratio, FILE *to);
 
-/* --- verdict_withheld.c --- */
-
-/* Withhold claims because of their launches; call this before the claims are decided. */
-void claims_withhold_marked(struct claims *all);
-/* Then: withhold claims because of a contradicted control. */
-void claims_withhold_contradicted(struct claims *all);
 /* The most cores that other programs used during a disturbed launch of the claim's pairs; 0: not known, or none. */
 double claim_others_cores(const struct claim *k);
 /* Print why a claim is withheld: the end of a line, without and with the newline. */
 void claim_tell_why_withheld(const struct claim *k, FILE *to);
-void claim_tell_withheld(const struct claim *k, FILE *to);
-/* Print a line with the number of withheld claims and the rule; nothing if no claim is withheld. */
-void claims_tell_rule(const struct claims *all, FILE *to);
 
 /* For each mode at its largest number of workers: each value of each varied option, against the first value.
  * RC_NOMEM. */
