@@ -11,7 +11,122 @@
 #include <sys/stat.h>
 
 #include "harness/base/file.h"
-#include "harness/report/html_parts.h"
+
+/* --- the style and the script of every page --- */
+
+/*
+ * How a page looks (on a screen, a phone, paper), and how its tables sort.
+ *
+ * Colours are the reader's own, light or dark, and greys that are seen on both. Only tables, and on a phone pictures,
+ * may be wider than the screen, and scroll by themselves. On a phone the script makes a block of each row of a wide
+ * table, and leaves out its empty values. Without the script a page reads the same, in the order of its records.
+ */
+
+static const char html_style[] =
+    ":root{color-scheme:light dark}"
+    "*{box-sizing:border-box}"
+    "body{margin:0 auto;padding:1rem 1.25rem 3rem;max-width:100rem;font:16px/1.5 system-ui,sans-serif;"
+    "overflow-wrap:anywhere}"
+    "h1{font-size:1.6rem;line-height:1.25;margin:.5rem 0 .25rem}"
+    "h2{font-size:1.2rem;line-height:1.3;margin:2.25rem 0 .5rem;padding-top:.75rem;"
+    "border-top:1px solid rgba(128,128,128,.45)}"
+    "p{margin:.5rem 0}"
+    ".about,.note,figcaption,footer{font-size:.875rem;color:GrayText;color:color-mix(in srgb,CanvasText 72%,Canvas)}"
+    "ul{margin:.5rem 0;padding-left:1.25rem}"
+    "li{margin:.3rem 0}"
+    "summary{cursor:pointer;font-weight:600;margin:1rem 0 .5rem}"
+    ".verdict{list-style:none;padding:.75rem 1rem;border:1px solid rgba(128,128,128,.45);"
+    "border-left:.35rem solid #0072B2;border-radius:.3rem}"
+    ".verdict .head{font-weight:600}"
+    ".verdict .head:not(:first-child){margin-top:1rem}"
+    ".alert{padding:.5rem 1rem;border:1px solid rgba(128,128,128,.45);border-left:.35rem solid #D55E00;"
+    "border-radius:.3rem}"
+    ".scroll,figure>div{--paper:Canvas;overflow-x:auto;border:1px solid rgba(128,128,128,.45);border-radius:.3rem;"
+    /* a shadow at the right edge, until the end of the table or picture is in sight */
+    "background:linear-gradient(to left,var(--paper) 1.5rem,transparent) right/4rem 100% no-repeat local,"
+    "linear-gradient(to left,rgba(128,128,128,.6),transparent) right/1rem 100% no-repeat scroll var(--paper)}"
+    ".scroll{margin:.75rem 0}"
+    ".scroll:focus-visible,button:focus-visible,a:focus-visible{outline:2px solid #0072B2;outline-offset:1px}"
+    "table{border-collapse:collapse;width:100%;font-size:.875rem;font-variant-numeric:tabular-nums;"
+    "overflow-wrap:normal}"
+    "caption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}"
+    "th,td{padding:.3rem .6rem;text-align:left;white-space:nowrap;vertical-align:top}"
+    "thead th{border-bottom:2px solid rgba(128,128,128,.6);vertical-align:bottom}"
+    "tbody+tbody{border-top:2px solid rgba(128,128,128,.45)}"
+    "tbody tr:nth-child(even){background:rgba(128,128,128,.1)}"
+    "tbody tr:hover{background:rgba(128,128,128,.2)}"
+    ".n{text-align:right}"
+    ".wide{white-space:normal;overflow-wrap:anywhere;min-width:14rem}"
+    "th button{font:inherit;font-weight:bold;color:inherit;background:none;border:0;padding:0;margin:0;"
+    "cursor:pointer;text-align:inherit;white-space:nowrap}"
+    "th button::after{content:'\\2195';opacity:.35;margin-left:.3em}"
+    "th[aria-sort=ascending] button::after{content:'\\2191';opacity:1}"
+    "th[aria-sort=descending] button::after{content:'\\2193';opacity:1}"
+    "figure{margin:1rem 0}"
+    "figcaption{margin-top:.3rem}"
+    ".charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));gap:0 1.25rem}"
+    "figure>div{--paper:#fff;max-width:max-content}"
+    "figure img{display:block;max-width:100%;height:auto;mix-blend-mode:multiply}" /* the shadow is seen through it */
+    "footer{margin-top:2.5rem}"
+    "@media (max-width:40rem){body{padding:.75rem .75rem 2rem}h1{font-size:1.3rem}"
+    "table{font-size:.8125rem;line-height:1.35}th,td{padding:.3rem .35rem}"
+    "th,th button,td:not(.n){white-space:normal}td:last-child{overflow-wrap:anywhere}"
+    "td.n span{display:block}th button::after{content:none}.wide{min-width:0}"
+    /* a wide table: each row is a block, in which every value has its title above it */
+    ".rows,.rows tbody{display:block}.rows thead tr{display:flex;flex-wrap:wrap}.rows thead th{border:0}"
+    ".rows thead tr::before{content:'sort by:';padding:.3rem .35rem}"
+    ".rows tbody tr{display:grid;grid-template-columns:repeat(auto-fill,minmax(6.5rem,1fr));padding:.35rem}"
+    ".rows td{padding:.15rem;text-align:left;white-space:normal;overflow-wrap:anywhere}"
+    ".rows td:first-child{font-weight:600}.rows .wide{grid-column:1/-1}.rows td:not([data-title]){display:none}"
+    ".rows td::before{content:attr(data-title);display:block;font:.75rem/1.2 system-ui,sans-serif;opacity:.72}"
+    "figure img{max-width:none;width:42rem}}"
+    "@page{size:A4 landscape;margin:12mm}"
+    "@media print{:root{color-scheme:light}"
+    "body{padding:0;max-width:none;font-size:9pt}"
+    "h2{break-after:avoid;margin-top:1.25rem}"
+    "figure,li,tr{break-inside:avoid}"
+    ".charts{grid-template-columns:1fr 1fr}"
+    ".scroll{overflow:visible;border:0;background:none}"
+    "figure>div{overflow:visible;background:none}"
+    ".about,.note,figcaption,footer{font-size:8pt}"
+    "table{font-size:6.5pt}"
+    "thead{display:table-header-group}"
+    "th,td{padding:1pt 3pt}"
+    ".wide{min-width:0}"
+    "tbody tr:nth-child(even){background:none}"
+    "th button::after{content:none!important}}";
+
+static const char html_script[] =
+    "(function(){'use strict';"
+    "var list=function(of){return Array.prototype.slice.call(of)};"
+    "addEventListener('beforeprint',function(){" /* what is folded away is printed, too */
+    "list(document.querySelectorAll('details')).forEach(function(part){part.open=true})});"
+    "var next={none:'ascending',ascending:'descending',descending:'none'};"
+    /* Cells without a number, of a column of numbers, come last in either direction. */
+    "var compare=function(a,b,sign){"
+    "var x=a.getAttribute('data-n'),y=b.getAttribute('data-n');"
+    "if(x!==null&&y!==null)return sign*(Number(x)-Number(y));"
+    "if(x!==null||y!==null)return x!==null?-1:1;"
+    "return sign*a.textContent.localeCompare(b.textContent,undefined,{numeric:true})};"
+    "list(document.querySelectorAll('table')).forEach(function(table){"
+    "var heads=list(table.tHead.rows[0].cells);"
+    "var rows=list(table.tBodies).reduce(function(all,body){return all.concat(list(body.rows))},[]);"
+    "var home=rows.map(function(row){return row.parentNode});"
+    "if(heads.length>3){table.className='rows';rows.forEach(function(row){list(row.cells).forEach(function(cell,i){"
+    "if(cell.textContent&&cell.textContent!=='-')cell.setAttribute('data-title',heads[i].textContent)})})}"
+    "heads.forEach(function(head,column){"
+    "var button=document.createElement('button');button.type='button';"
+    "while(head.firstChild)button.appendChild(head.firstChild);"
+    "head.appendChild(button);head.setAttribute('aria-sort','none');"
+    "button.addEventListener('click',function(){"
+    "var order=next[head.getAttribute('aria-sort')];"
+    "heads.forEach(function(other){other.setAttribute('aria-sort','none')});"
+    "head.setAttribute('aria-sort',order);"
+    "if(order==='none'){rows.forEach(function(row,i){home[i].appendChild(row)});return}"
+    "rows.map(function(row,i){return{row:row,at:i}}).sort(function(a,b){"
+    "return compare(a.row.cells[column],b.row.cells[column],order==='ascending'?1:-1)||a.at-b.at"
+    "}).forEach(function(sorted){table.tBodies[0].appendChild(sorted.row)})"
+    "})})})}());";
 
 enum { BASE64 = sodium_base64_VARIANT_ORIGINAL, DIGEST_BYTES = crypto_hash_sha256_BYTES };
 
