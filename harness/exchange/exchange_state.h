@@ -105,13 +105,5 @@ enum rc exchange_push_rest(struct exchange *x) MUST_CHECK;
 
 /* exchange.c: exchange.E10. */
 bool exchange_has_periods(const struct exchange *x);
-/* exchange_agree.c: checks that every rank has the plan of rank 0 (exchange.E3), takes its chunks in the same order
- * (exchange.E6), and sends them in the same form (exchange.E9). RC_MISMATCH names the rank that differs. Collective. */
-enum rc exchange_compare_plans(struct exchange *x) MUST_CHECK;
-/* exchange_flip.c: applies env.flip if it is in chunk k, which is about to be updated; which was pulled. */
-enum rc exchange_flip(struct exchange *x, size_t k) MUST_CHECK;
-void exchange_flip_pulled(struct exchange *x, size_t k);
-/* exchange_undo.c: exchange.E7: chunk k is about to be updated. */
-void exchange_keep_chunk(struct exchange *x, size_t k);
 
 #endif

@@ -13,12 +13,239 @@
  * Variants: sums on the device (exchange.E1), local SGD (exchange.E8), steps that do not push or pull (exchange.E10).
  */
 #include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
 
 #include "harness/exchange/compression.h"
 #include "harness/exchange/exchange_state.h"
 #include "harness/net/message_log.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
+
+/* --- back to the last common step (exchange.E7) --- */
+
+/* After a rank was lost. Before a chunk is updated, its old parameters and optimiser's state are copied to the host;
+ * each chunk counts its updates. */
+
+size_t exchange_undo_bytes(const struct sync_mode *mode, const struct compute_backend *compute,
+                           const struct optimizer_rule *rule, size_t n_params)
+{
+    const size_t n_arrays = 1 + (size_t)optimizer_n_moments(rule);
+
+    return mode->module.caps & MODE_SYNCHRONOUS && compute->touches_memory ? n_arrays * n_params * sizeof(float) : 0;
+}
+
+/* exchange.E7: chunk k is about to be updated. */
+static void exchange_keep_chunk(struct exchange *x, size_t k)
+{
+    const struct range chunk = x->buckets.chunk[k];
+    const size_t n_bytes = chunk.n_elems * sizeof(float);
+    const int n_arrays = 1 + optimizer_n_moments(&x->env.optimizer);
+
+    if (!x->keeps_undo)
+        return;
+    if (x->undo_param)
+        compute_get(x->optimizer.compute, x->undo_param + chunk.offset_elems, x->param + chunk.offset_elems, n_bytes);
+    for (int i = 0; i < OPTIMIZER_MAX_MOMENTS && x->undo_moment[i]; i++)
+        compute_get(x->optimizer.compute, x->undo_moment[i] + chunk.offset_elems,
+                    x->optimizer.moment[i] + chunk.offset_elems, n_bytes);
+    world_charge(x->env.world, 0, 2.0 * n_arrays * (double)n_bytes); /* each float is read and written */
+}
+
+enum rc exchange_stop(struct exchange *x, uint64_t *n_steps)
+{
+    uint64_t n_least = UINT64_MAX;
+    enum rc rc = RC_OK;
+
+    if (x->communicator && x->n_pending == 0)
+        TRY(communicator_finish(x->communicator));
+    communicator_close(&x->communicator); /* from here on this task alone reads and writes the chunks */
+    for (size_t k = 0; k < x->buckets.n_chunks; k++) {
+        n_least = x->state[k].n_updates < n_least ? x->state[k].n_updates : n_least;
+        x->state[k].pending = false;
+    }
+    while (chunk_queue_pop(&x->queue) != NO_CHUNK)
+        continue;
+    x->n_pending = 0;
+    x->posted.n_completed = x->posted.n_posted;
+    *n_steps = n_least;
+out:
+    return rc;
+}
+
+static void undo_chunk(struct exchange *x, size_t k)
+{
+    const struct range chunk = x->buckets.chunk[k];
+    const size_t n_bytes = chunk.n_elems * sizeof(float);
+
+    if (x->undo_param)
+        compute_put(x->optimizer.compute, x->param + chunk.offset_elems, x->undo_param + chunk.offset_elems, n_bytes);
+    for (int i = 0; i < OPTIMIZER_MAX_MOMENTS && x->undo_moment[i]; i++)
+        compute_put(x->optimizer.compute, x->optimizer.moment[i] + chunk.offset_elems,
+                    x->undo_moment[i] + chunk.offset_elems, n_bytes);
+    x->state[k].n_updates--;
+}
+
+enum rc exchange_undo_to(struct exchange *x, uint64_t n_steps)
+{
+    for (size_t k = 0; k < x->buckets.n_chunks; k++) {
+        const uint64_t n = x->state[k].n_updates;
+        if (n < n_steps || n > n_steps + 1 || (n > n_steps && !x->keeps_undo))
+            return rc_raise(RC_INVAL, "chunk %zu has gone through %llu steps; it cannot be taken to step %llu", k,
+                            (unsigned long long)n, (unsigned long long)n_steps);
+    }
+    for (size_t k = 0; k < x->buckets.n_chunks; k++)
+        if (x->state[k].n_updates > n_steps)
+            undo_chunk(x, k);
+    x->keeps_undo = false; /* what was kept is used up */
+    return RC_OK;
+}
+
+/* --- a bit of a gradient, flipped on order --- */
+
+enum { FLIPPED_BIT = 20 }; /* of the 23 of a float's fraction */
+enum { SIGN_BIT = 31 }; /* where the update is divided by what gradients are like: the first one by this one itself */
+
+static bool is_divided(const struct optimizer_rule *rule)
+{
+    return rule->kind == OPTIMIZER_ADAGRAD || rule->kind == OPTIMIZER_ADAM;
+}
+
+static float flipped(const struct optimizer_rule *rule, float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    bits ^= UINT32_C(1) << (is_divided(rule) ? SIGN_BIT : FLIPPED_BIT);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+struct element { /* that the update reads */
+    float param, grad, moment[OPTIMIZER_MAX_MOMENTS];
+};
+
+/* By what the update of chunk k changes it, but for the velocity of steps before. */
+static double update_of(const struct exchange *x, size_t k, const struct element *e, float grad)
+{
+    const struct optimizer_rule *rule = &x->optimizer.rule;
+    const double t = (double)(x->n_updates_before + x->state[k].n_updates + 1), lr = (double)x->state[k].lr;
+    const double d = (double)x->optimizer.grad_scale * (double)grad + rule->weight_decay * (double)e->param;
+
+    if (rule->kind == OPTIMIZER_ADAGRAD)
+        return lr * d / (sqrt((double)e->moment[0] + d * d) + rule->epsilon);
+    if (rule->kind == OPTIMIZER_ADAM) {
+        const double m = rule->beta1 * (double)e->moment[0] + (1 - rule->beta1) * d;
+        const double v = rule->beta2 * (double)e->moment[1] + (1 - rule->beta2) * d * d;
+        return lr * m / (1 - pow(rule->beta1, t)) / (sqrt(v / (1 - pow(rule->beta2, t))) + rule->epsilon);
+    }
+    return lr * d;
+}
+
+/* Is the parameter another one behind the update? Not where the gradient is 0, or far too small beside it. */
+static bool changes(const struct exchange *x, size_t k, const struct element *e)
+{
+    enum { N_ROUNDINGS = 64 }; /* so that momentum and decay do not round it away */
+    const double difference = update_of(x, k, e, flipped(&x->optimizer.rule, e->grad)) - update_of(x, k, e, e->grad);
+
+    return fabs(difference) > N_ROUNDINGS * (double)FLT_EPSILON * fabs((double)e->param);
+}
+
+/* The gradients that the update reads: copies of the host's where the exchange is staged. */
+static enum rc get(struct exchange *x, float *out, const float *host, const float *own, size_t offset, size_t n)
+{
+    if (!x->is_staged || !host)
+        return compute_fetch(x->optimizer.compute, out, own + offset, n * sizeof *out);
+    memcpy(out, host + offset, n * sizeof *out);
+    return RC_OK;
+}
+
+enum { N_AT_ONCE = 256 };
+
+/* Of n elements from `from` on, what the update reads; moments that the rule has not are 0. */
+static enum rc get_elements(struct element out[N_AT_ONCE], struct exchange *x, size_t from, size_t n)
+{
+    float values[N_AT_ONCE];
+    enum rc rc;
+
+    memset(out, 0, n * sizeof *out);
+    TRY(get(x, values, x->host_grad, x->grad, from, n));
+    for (size_t i = 0; i < n; i++)
+        out[i].grad = values[i];
+    TRY(get(x, values, NULL, x->param, from, n));
+    for (size_t i = 0; i < n; i++)
+        out[i].param = values[i];
+    for (int m = 0; m < optimizer_n_moments(&x->optimizer.rule); m++) {
+        TRY(get(x, values, NULL, x->optimizer.moment[m], from, n));
+        for (size_t i = 0; i < n; i++)
+            out[i].moment[m] = values[i];
+    }
+out:
+    return rc;
+}
+
+/* *out: the element of chunk k that is to be changed. */
+static enum rc find_element(size_t *out, struct exchange *x, size_t k)
+{
+    const size_t end = x->buckets.chunk[k].offset_elems + x->buckets.chunk[k].n_elems;
+    struct element element[N_AT_ONCE];
+    enum rc rc = RC_OK;
+
+    *out = x->flip.elem_index;
+    for (size_t from = x->flip.elem_index; from < end; from += N_AT_ONCE) {
+        const size_t n = end - from < N_AT_ONCE ? end - from : N_AT_ONCE;
+        TRY(get_elements(element, x, from, n));
+        for (size_t i = 0; i < n; i++)
+            if (changes(x, k, &element[i])) {
+                *out = from + i;
+                return RC_OK;
+            }
+    }
+out:
+    return rc;
+}
+
+static bool is_ordered(const struct exchange *x, size_t k)
+{
+    const struct range chunk = x->buckets.chunk[k];
+    const size_t drawn = x->flip.elem_index;
+
+    return x->state[k].step == (uint32_t)x->flip.step && drawn >= chunk.offset_elems &&
+           drawn < chunk.offset_elems + chunk.n_elems;
+}
+
+/* Likewise, in chunk k, which was pulled. */
+static void exchange_flip_pulled(struct exchange *x, size_t k)
+{
+    static const struct optimizer_rule plain = { .kind = OPTIMIZER_SGD };
+    float *param = x->host_param + x->flip.elem_index;
+
+    if (is_ordered(x, k))
+        *param = flipped(&plain, *param);
+}
+
+/* Applies env.flip if it is in chunk k, which is about to be updated. */
+static enum rc exchange_flip(struct exchange *x, size_t k)
+{
+    size_t elem;
+    float grad;
+    enum rc rc = RC_OK;
+
+    if (!is_ordered(x, k))
+        return RC_OK;
+    TRY(find_element(&elem, x, k));
+    TRY(get(x, &grad, x->host_grad, x->grad, elem, 1));
+    grad = flipped(&x->optimizer.rule, grad);
+    if (x->is_staged)
+        memcpy(x->host_grad + elem, &grad, sizeof grad);
+    else {
+        compute_put(x->optimizer.compute, x->grad + elem, &grad, sizeof grad);
+        TRY(compute_sync(x->optimizer.compute)); /* what is put is lent until then */
+    }
+out:
+    return rc;
+}
 
 /* The elements of the chunk; NULL: no data. */
 static float *at(float *floats, struct range chunk)
