@@ -9,13 +9,367 @@
  * a loop that polls must pause in between.
  */
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-#include "harness/net/sim_mail.h"
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
 #include "harness/world/sim/sim_engine.h"
 #include "harness/world/sim/world_sim.h"
+
+/*
+ * The bookkeeping of messages: their delivery and order. sim_engine.h defines the cost of a message (G2).
+ *
+ *   sim_message  a message with a copy of its payload
+ *   channel      one for each (source, tag) of a receiving rank, while there is anything in it
+ *   port         each rank has one: its channels, and the queue of TAG_ANY messages by arrival
+ *   receipt      of a message whose sender waits until it has arrived; lives as long as either of them
+ *   fabric       the ports of one open()
+ *
+ * State of a receive:  POSTED -> MATCHED (priv: its sim_message), by sim_message_arrived() or when posted
+ *                      -> ENDED, in complete(), which copies and frees
+ * State of a send:     SENT, or AWAITED (priv: its receipt), which complete() waits for -> ENDED
+ *
+ * Invariants
+ *   S1  A port belongs to its rank's transport; its memory is the fabric's, so a rank that dies
+ *       leaks nothing.
+ *   S2  Other ranks run only inside sim_wait, which is the last step of a change.
+ *   S3  A message to a rank that closed, ended or died, or after a failure, is dropped.
+ */
+
+enum mail_state { MAIL_ENDED, MAIL_POSTED, MAIL_MATCHED, MAIL_SENT, MAIL_AWAITED }; /* xfer.state */
+
+struct receipt {
+    struct receipt *previous, *next; /* of the fabric's */
+    struct sim_rank *sender;
+    bool arrived;
+    bool is_unwanted; /* the sender has ended its wait: the arrival frees it */
+};
+
+struct sim_message { /* a message with its payload */
+    struct sim_transfer transfer;
+    struct sim_message *next;
+    struct port *to;
+    struct channel *channel; /* while flying */
+    struct receipt *receipt; /* NULL: no wait for its arrival */
+    int source;
+    uint32_t tag;
+    bool arrived;
+    uint64_t arrived_ns;
+    size_t n_bytes, n_hollow_bytes;
+    _Alignas(max_align_t) unsigned char payload[];
+};
+
+struct sim_queue { /* a queue */
+    struct sim_message *first, *last;
+};
+
+struct channel {
+    struct channel *next; /* in its bucket */
+    int source;
+    uint32_t tag;
+    struct sim_queue flying;                 /* in transit, in posting order; one that overtook waits here (net.T4) */
+    struct sim_queue here;                   /* arrived, not yet requested */
+    struct xfer *posted_first, *posted_last; /* waiting receives */
+};
+
+struct port {
+    struct transport base;
+    struct fabric *fabric;
+    struct sim_rank *rank;
+    bool open;
+    struct channel **bucket;
+    size_t n_buckets, n_channels;
+    struct sim_queue any;  /* arrived with TAG_ANY */
+    struct sim_queue lent; /* matched or lent, and not yet freed (net.S1) */
+};
+
+struct fabric {
+    struct sim_owned owned;
+    int n_ports, n_open;
+    size_t n_flying;
+    struct receipt *receipts;
+    struct port port[];
+};
+
+/* --- delivery and order of messages --- */
+
+enum { FIRST_BUCKETS = 16 };
+
+/* Append; take the first (NULL: none); take out m, which is in q; free all. Cannot fail. */
+static void sim_queue_put(struct sim_queue *q, struct sim_message *m)
+{
+    m->next = NULL;
+    if (q->last)
+        q->last->next = m;
+    else
+        q->first = m;
+    q->last = m;
+}
+
+static struct sim_message *sim_queue_take(struct sim_queue *q)
+{
+    struct sim_message *m = q->first;
+
+    if (m && !(q->first = m->next))
+        q->last = NULL;
+    return m;
+}
+
+static void sim_queue_take_out(struct sim_queue *q, const struct sim_message *m)
+{
+    struct sim_message *before = NULL;
+
+    for (struct sim_message *i = q->first; i != m; i = i->next)
+        before = i;
+    *(before ? &before->next : &q->first) = m->next;
+    if (q->last == m)
+        q->last = before;
+}
+
+static void sim_queue_drop(struct sim_queue *q)
+{
+    for (struct sim_message *m; (m = sim_queue_take(q)) != NULL;)
+        free(m);
+}
+
+static struct channel **slot_of(struct channel **bucket, size_t n_buckets, int source, uint32_t tag)
+{
+    const uint32_t hash = ((uint32_t)source * 2654435761u) ^ (tag * 2246822519u);
+
+    return &bucket[(hash ^ hash >> 15) & (n_buckets - 1)];
+}
+
+static enum rc grow(struct port *p)
+{
+    const size_t n_buckets = p->n_buckets ? 4 * p->n_buckets : FIRST_BUCKETS;
+    struct channel **bucket = calloc(n_buckets, sizeof(struct channel *));
+
+    if (!bucket)
+        return rc_raise(RC_NOMEM, "transport sim: no memory for %zu channels", n_buckets);
+    for (size_t i = 0; i < p->n_buckets; i++)
+        for (struct channel *c = p->bucket[i], *next; c; c = next) {
+            struct channel **slot = slot_of(bucket, n_buckets, c->source, c->tag);
+            next = c->next;
+            c->next = *slot;
+            *slot = c;
+        }
+    free(p->bucket);
+    p->bucket = bucket;
+    p->n_buckets = n_buckets;
+    return RC_OK;
+}
+
+/* The channel of (source, tag); made if needed. RC_NOMEM. */
+static enum rc port_channel(struct channel **out, struct port *p, int source, uint32_t tag)
+{
+    struct channel *c;
+    enum rc rc = RC_OK;
+
+    if (p->n_channels >= p->n_buckets)
+        TRY(grow(p));
+    struct channel **slot = slot_of(p->bucket, p->n_buckets, source, tag);
+    for (c = *slot; c; c = c->next)
+        if (c->source == source && c->tag == tag)
+            break;
+    if (!c) {
+        c = calloc(1, sizeof *c);
+        if (!c)
+            FAIL(RC_NOMEM, "transport sim: no memory for a channel");
+        c->source = source;
+        c->tag = tag;
+        c->next = *slot;
+        *slot = c;
+        p->n_channels++;
+    }
+    *out = c;
+out:
+    return rc;
+}
+
+/* Frees c if it is empty: tags may be used once and never again. */
+static void port_trim(struct port *p, struct channel *c)
+{
+    if (c->flying.first || c->here.first || c->posted_first)
+        return;
+    for (struct channel **link = slot_of(p->bucket, p->n_buckets, c->source, c->tag);; link = &(*link)->next)
+        if (*link == c) {
+            *link = c->next;
+            break;
+        }
+    p->n_channels--;
+    free(c);
+}
+
+/* Opens a receipt for m, whose sender is the rank of p. RC_NOMEM. */
+static enum rc receipt_open(struct sim_message *m, const struct port *p)
+{
+    struct receipt *r = malloc(sizeof *r);
+
+    if (!r)
+        return rc_raise(RC_NOMEM, "transport sim: no memory for a receipt");
+    *r = (struct receipt){ .next = p->fabric->receipts, .sender = p->rank };
+    if (r->next)
+        r->next->previous = r;
+    p->fabric->receipts = r;
+    m->receipt = r;
+    return RC_OK;
+}
+
+static void receipt_free(struct fabric *f, struct receipt *r)
+{
+    if (r->next)
+        r->next->previous = r->previous;
+    *(r->previous ? &r->previous->next : &f->receipts) = r->next;
+    free(r);
+}
+
+/* The sender no longer waits for it. */
+static void receipt_give_up(struct fabric *f, struct receipt *r)
+{
+    r->is_unwanted = true;
+    if (r->arrived)
+        receipt_free(f, r);
+}
+
+static void receipt_arrived(struct fabric *f, struct receipt *r)
+{
+    r->arrived = true;
+    if (r->is_unwanted)
+        receipt_free(f, r);
+    else
+        sim_wake(r->sender, r);
+}
+
+static void fabric_free(struct fabric *f)
+{
+    while (f->receipts) /* of senders that died */
+        receipt_free(f, f->receipts);
+    for (int r = 0; r < f->n_ports; r++) {
+        struct port *p = &f->port[r];
+        for (size_t i = 0; i < p->n_buckets; i++)
+            for (struct channel *c = p->bucket[i], *next; c; c = next) {
+                next = c->next;
+                sim_queue_drop(&c->flying);
+                sim_queue_drop(&c->here);
+                free(c);
+            }
+        free(p->bucket);
+        sim_queue_drop(&p->any);
+        sim_queue_drop(&p->lent);
+    }
+    free(f);
+}
+
+/* At the end of the run: what is flying now never arrives. */
+static void fabric_destroy(struct sim_owned *o)
+{
+    fabric_free((struct fabric *)o);
+}
+
+static void free_if_unused(struct fabric *f)
+{
+    if (f->n_open > 0 || f->n_flying > 0)
+        return;
+    sim_disown(f->port[0].rank, &f->owned);
+    fabric_free(f);
+}
+
+static struct xfer *take_posted(struct channel *c)
+{
+    struct xfer *x = c->posted_first;
+
+    if (x && !(c->posted_first = x->next))
+        c->posted_last = NULL;
+    return x;
+}
+
+/* x gets m in its complete(). Cannot fail. */
+static void port_match(struct port *p, struct xfer *x, struct sim_message *m)
+{
+    sim_queue_put(&p->lent, m);
+    x->priv = m;
+    atomic_store_explicit(&x->state, MAIL_MATCHED, memory_order_relaxed);
+}
+
+/* Give m, next in its channel's order, to its rank. */
+static void hand_over(struct port *p, struct channel *c, struct sim_message *m)
+{
+    struct xfer *x;
+
+    if (!p->open || sim_gone(p->rank) || sim_failed(p->rank)) { /* net.S3 */
+        free(m);
+        return;
+    }
+    if (m->tag & TAG_ANY) { /* net.T8 */
+        sim_queue_put(&p->any, m);
+        sim_wake(p->rank, &p->any);
+        return;
+    }
+    x = take_posted(c);
+    if (x) {
+        port_match(p, x, m);
+        sim_wake(p->rank, x);
+    } else
+        sim_queue_put(&c->here, m);
+}
+
+/* For sim_message.transfer. */
+static void sim_message_arrived(struct sim_transfer *transfer)
+{
+    struct sim_message *m = (struct sim_message *)transfer;
+    struct channel *c = m->channel;
+    struct port *p = m->to;
+
+    if (m->receipt)
+        receipt_arrived(p->fabric, m->receipt);
+    m->receipt = NULL;
+    m->arrived = true;
+    m->arrived_ns = sim_now_ns(p->rank);
+    while (c->flying.first && c->flying.first->arrived) { /* net.T4: not before its predecessors */
+        p->fabric->n_flying--;
+        hand_over(p, c, sim_queue_take(&c->flying));
+    }
+    port_trim(p, c);
+    free_if_unused(p->fabric);
+}
+
+/* One port for each rank of w, all closed at first; owned by the run until the last port closes. NULL: no memory. */
+static struct fabric *fabric_alloc(struct world *w)
+{
+    struct fabric *f = calloc(1, sizeof *f + (size_t)w->n_ranks * sizeof f->port[0]);
+
+    if (!f)
+        return NULL;
+    f->owned.destroy = fabric_destroy;
+    f->n_ports = f->n_open = w->n_ranks;
+    for (int r = 0; r < w->n_ranks; r++) {
+        f->port[r].fabric = f;
+        f->port[r].rank = world_sim_rank(w, r);
+    }
+    sim_own(f->port[0].rank, &f->owned);
+    return f;
+}
+
+/* Drops what p's rank has not received. Receives still posted are not touched, because their frames may be gone. The
+ * last port to close, and the last message to arrive, free the fabric. */
+static void port_close(struct port *p)
+{
+    p->open = false;
+    sim_queue_drop(&p->any);
+    sim_queue_drop(&p->lent);
+    for (size_t i = 0; i < p->n_buckets; i++)
+        for (struct channel *c = p->bucket[i], *next; c; c = next) {
+            next = c->next;
+            c->posted_first = c->posted_last = NULL;
+            sim_queue_drop(&c->here);
+            port_trim(p, c);
+        }
+    p->fabric->n_open--;
+    free_if_unused(p->fabric);
+}
 
 extern const struct transport_ops transport_sim;
 
