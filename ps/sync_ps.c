@@ -2,21 +2,54 @@
 /*
  * sync_ps.c - the mode's table, and how a worker begins and ends; between, chunks are exchanged: transfer.c.
  */
-#include "ps/ps.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/exchange/sync_mode.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/layout.h"
-#include "ps/limits.h"
+#include "ps/ps.h"
+#include "ps/recovery/attach.h"
 #include "ps/server.h"
 #include "ps/wire.h"
 #include "ps/wire_plan.h"
 #include "ps/worker_state.h"
+
+/* --- limits of workers and servers --- */
+
+/* RC_INVAL: a slice is too large. A slice is sent whole, and a message counts its elements in 32 bits. */
+static enum rc ps_check_slices(const struct sync_env *env)
+{
+    const size_t n_elems = placement_most_elems(env->placement);
+
+    if (n_elems > UINT32_MAX)
+        return rc_raise(RC_INVAL,
+                        "mode ps: a server would hold %zu parameters; at most %u are possible: use more "
+                        "servers than %d",
+                        n_elems, UINT32_MAX, env->n_servers);
+    return RC_OK;
+}
+
+/* The memory that a rank needs. A worker: its pushes and their replies, as messages of the transport, and the arrays
+ * they are gathered in. A server: parameters and the optimiser's arrays; pushes and replies of each worker, as long as
+ * the slice, because outstanding ones belong to different chunks; the state for worker 0. With replicas it needs the
+ * same again for the slice that it follows. Slices that servers take over or follow after a loss are counted per host
+ * (train/job_memory.c). */
+static struct memory_need ps_memory(const void *opts, const struct job_facts *facts)
+{
+    const size_t n_even = facts->n_params / (size_t)facts->n_servers + 1;
+    const size_t n_slice = facts->n_server_params > n_even ? facts->n_server_params : n_even;
+
+    (void)opts;
+    return (struct memory_need){
+        .worker_bytes = 2 * (facts->n_params + facts->n_scattered_params) * sizeof(float),
+        .server_bytes = recovery_bytes(facts) + (1 + (size_t)facts->n_replicas) * n_slice * sizeof(float) *
+                                                    (1 + 2 * (size_t)facts->n_workers + 2 * (size_t)facts->n_moments)
+    };
+}
 
 static struct ps *self(struct sync *s)
 {
