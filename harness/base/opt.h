@@ -31,7 +31,7 @@ enum opt_type {
 };
 
 /* The use of the path, or the paths, that a TEXT names. Before a verb runs, what it writes is compared with all that it
- * reads and writes (harness/verbs/verb_files.h). */
+ * reads and writes (harness/verbs/verb.c). */
 enum opt_file {
     OPT_NO_FILE,     /* it names no file */
     OPT_READ,        /* a file or folder that is read */

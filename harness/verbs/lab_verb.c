@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lab_verb.c - gradmark lab: lists the lessons, or runs one. */
+#include <dirent.h>
+#include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +13,7 @@
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
 #include "harness/base/hold.h"
+#include "harness/base/rc.h"
 #include "harness/base/terminal.h"
 #include "harness/labs/exercise.h"
 #include "harness/labs/lab.h"
@@ -17,12 +21,89 @@
 #include "harness/report/chart.h"
 #include "harness/report/record.h"
 #include "harness/verbs/continued.h"
-#include "harness/verbs/lab_slides.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
 
-enum { MOST_LABS = 32, PATH_BYTES = 4096 };
+/* --- slides --- */
+
+enum { PATH_BYTES = 4096, COPIED_BYTES = 1 << 16 };
+
+static bool is_picture(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return name[0] != '.' && dot && (strcmp(dot, ".png") == 0 || strcmp(dot, ".gif") == 0);
+}
+
+static enum rc copy(const char *to, const char *from)
+{
+    struct atomic_file file = { .stream = NULL };
+    char bytes[COPIED_BYTES];
+    FILE *source = NULL;
+    size_t n_bytes;
+    enum rc rc;
+
+    TRY(file_open_regular(&source, from, "a picture"));
+    TRY(atomic_file_open(&file, to));
+    while ((n_bytes = fread(bytes, 1, sizeof bytes, source)) > 0)
+        if (fwrite(bytes, 1, n_bytes, file.stream) != n_bytes)
+            FAIL(RC_IO, "%s: cannot be written: %s", to, strerror(errno));
+    if (ferror(source))
+        FAIL(RC_IO, "%s: cannot be read: %s", from, strerror(errno));
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    if (source)
+        fclose(source);
+    return rc;
+}
+
+static enum rc copy_of_lab(const char *slides, const char *results, const char *name, int number, int *n_slides)
+{
+    char folder[PATH_BYTES], from[2 * PATH_BYTES], to[2 * PATH_BYTES];
+    struct dirent *entry;
+    DIR *dir = NULL;
+    enum rc rc = RC_OK;
+
+    snprintf(folder, sizeof folder, "%s/%s", results, name);
+    dir = opendir(folder);
+    if (!dir)
+        FAIL(RC_IO, "%s: %s", folder, strerror(errno));
+    while ((entry = readdir(dir)))
+        if (is_picture(entry->d_name)) {
+            snprintf(from, sizeof from, "%s/%s", folder, entry->d_name);
+            snprintf(to, sizeof to, "%s/%d-%s-%s", slides, number, name, entry->d_name);
+            TRY(copy(to, from));
+            ++*n_slides;
+        }
+out:
+    if (dir)
+        closedir(dir);
+    return rc;
+}
+
+/* Copy every PNG and GIF of RESULTS/NAME, for each name[n_names], to RESULTS/slides/NUMBER-NAME-PICTURE. The first
+ * name has the number 1. The folder slides must be new or empty. *n_slides := number of copies. RC_INVAL, RC_IO,
+ * RC_NOMEM; nothing new is then at RESULTS/slides. */
+static enum rc lab_slides_write(const char *results, const char *const *name, int n_names, int *n_slides)
+{
+    struct atomic_folder slides = { .path = NULL };
+    char path[PATH_BYTES];
+    enum rc rc;
+
+    *n_slides = 0;
+    snprintf(path, sizeof path, "%s/slides", results);
+    TRY(atomic_folder_open(&slides, path));
+    for (int i = 0; i < n_names; i++)
+        TRY(copy_of_lab(slides.temporary_path, results, name[i], i + 1, n_slides));
+    TRY(atomic_folder_commit(&slides));
+out:
+    atomic_folder_discard(&slides);
+    return rc;
+}
+
+enum { MOST_LABS = 32 };
 
 static const char every_lab[] = "all";
 
