@@ -23,7 +23,5 @@ enum rc acceptance_parse(struct acceptance *out, const char *name, const char *t
 enum rc acceptance_junit(const struct acceptance *a, const char *path) MUST_CHECK;
 /* good.hosts, bad.hosts, slurm.txt; also rank_order.hosts if rank orders were measured */
 enum rc acceptance_hosts(const struct acceptance *a, const char *dir) MUST_CHECK;
-/* Write SHA256SUMS of name[n], which are files in dir. */
-enum rc bundle_sums(const char *dir, const char *const *name, size_t n) MUST_CHECK;
 
 #endif

@@ -12,6 +12,521 @@
 #include "harness/accept/report_words.h"
 #include "harness/world/stop.h"
 
+/* --- wrong sums --- */
+
+/*
+ * Sums of allreduces, and what workers pull of a server, are what they must be.
+ *
+ * Wrong on less than half of those who got some: each of them is at fault. Else they may have what another one sent
+ * to them: the server, or whoever pushed to it. Which is not known, and nobody is blamed.
+ */
+
+struct sum_terms { /* of a stage */
+    enum accept_stage stage;
+    const char *row, *metric, *sums, *summed, *to_sum, *getters;
+    int n_getters;     /* ranks that each get every sum */
+    uint64_t n_checks; /* by each of them */
+    bool is_measured;
+    char server[80]; /* "rank 6 on host3"; "": no server */
+};
+
+static struct sum_terms terms_of(const struct acceptance *a, enum accept_stage stage)
+{
+    struct sum_terms t = { .stage = stage,
+                           .row = "sums are right",
+                           .metric = "allreduce_sums",
+                           .sums = "sums",
+                           .summed = "summed",
+                           .to_sum = "to sum",
+                           .getters = "ranks",
+                           .n_getters = a->n_ranks,
+                           .n_checks = a->sum_checks_count,
+                           .is_measured = a->n_collective > 0 };
+
+    if (stage != ACCEPT_PS)
+        return t;
+    t.row = "pulls are right";
+    t.metric = "ps_pulls";
+    t.sums = "pulls";
+    t.summed = "pulled";
+    t.to_sum = "to push";
+    t.getters = "workers";
+    t.n_getters = a->n_ranks - 1;
+    t.n_checks = a->pull_checks_count;
+    t.is_measured = a->n_ps > 0;
+    snprintf(t.server, sizeof t.server, "rank %d on %.50s", accept_server_rank(a->node, a->n_nodes, a->n_ranks),
+             a->node[a->n_nodes - 1].name);
+    return t;
+}
+
+/* "rank 1 on host0, 2 on host1 and 5 more": ranks of wrong[n]. */
+static void say_ranks(char *out, size_t n_bytes, const struct acceptance *a, const struct wrong_sum *wrong, int n)
+{
+    enum { MOST = 4 };
+    size_t at = 0;
+
+    for (int i = 0; i < n && i < MOST && at < n_bytes; i++)
+        at += (size_t)snprintf(out + at, n_bytes - at, "%s%d on %.24s", i > 0 ? ", " : "rank ", wrong[i].rank,
+                               a->node[a->node_of_rank[wrong[i].rank]].name);
+    if (n > MOST && at < n_bytes)
+        (void)snprintf(out + at, n_bytes - at, " and %d more", n - MOST);
+}
+
+static enum rc find_wrong_rank(struct acceptance *a, const struct sum_terms *t, const struct wrong_sum *w)
+{
+    struct finding f = { .stage = t->stage,
+                         .subject = SUBJECT_RANK,
+                         .a = w->rank,
+                         .b = a->node_of_rank[w->rank],
+                         .metric = t->metric,
+                         .unit = "elements",
+                         .measured = (double)w->n_wrong };
+    char what[160];
+
+    if (t->server[0])
+        snprintf(what, sizeof what, "what it pulls of %zu bytes from %s, the server, is wrong", w->n_bytes, t->server);
+    else
+        snprintf(what, sizeof what, "its sums of %zu bytes are wrong", w->n_bytes);
+    snprintf(f.text, sizeof f.text, "%s, in %llu elements of all repeats, first in element %llu: %.9g, not %.9g", what,
+             (unsigned long long)w->n_wrong, (unsigned long long)w->element, w->value, w->expected);
+    return acceptance_add_finding(a, &f);
+}
+
+static enum rc find_wrong_fleet(struct acceptance *a, const struct sum_terms *t, const struct wrong_sum *w, int n)
+{
+    struct finding f = { .stage = t->stage, .subject = SUBJECT_FLEET, .metric = t->metric, .unit = "elements" };
+    char who[160];
+
+    for (int i = 0; i < n; i++)
+        f.measured += (double)w[i].n_wrong;
+    say_ranks(who, sizeof who, a, w, n);
+    if (t->server[0])
+        snprintf(f.text, sizeof f.text,
+                 "what %d of %d workers pull of %zu bytes from %s is wrong, first in element %llu: %.9g, not %.9g; %s",
+                 n, t->n_getters, w->n_bytes, t->server, (unsigned long long)w->element, w->value, w->expected, who);
+    else
+        snprintf(f.text, sizeof f.text,
+                 "sums of %zu bytes are wrong on %d of %d ranks, first in element %llu: %.9g, not %.9g; %s", w->n_bytes,
+                 n, t->n_getters, (unsigned long long)w->element, w->value, w->expected, who);
+    return acceptance_add_finding(a, &f);
+}
+
+/* Wrong sums of one size, w[n]. */
+static enum rc find_wrong_size(struct acceptance *a, const struct sum_terms *t, const struct wrong_sum *w, int n)
+{
+    const bool are_few = 2 * n < t->n_getters;
+    enum rc rc = RC_OK;
+
+    for (int i = 0; are_few && i < n; i++)
+        TRY(find_wrong_rank(a, t, &w[i]));
+    if (!are_few)
+        TRY(find_wrong_fleet(a, t, w, n));
+out:
+    return rc;
+}
+
+/* Add the row and findings of wrong sums, for ACCEPT_COLLECTIVES or ACCEPT_PS. RC_NOMEM. */
+static enum rc judge_sums(struct judging *j, enum accept_stage stage)
+{
+    struct acceptance *a = j->a;
+    const struct sum_terms t = terms_of(a, stage);
+    struct criterion *row = acceptance_add_criterion(a, stage, t.row);
+    const int first = a->n_findings;
+    char no_data[64] = "", well[96];
+    enum rc rc = RC_OK;
+
+    if (t.n_checks == 0 && t.is_measured) {
+        row_end(row, OUTCOME_SKIPPED, "compute %s has no numbers %s", a->compute, t.to_sum);
+        return RC_OK;
+    }
+    row->n_samples = (int)t.n_checks;
+    for (int i = 0, n = 1; i < a->n_wrong_sums; i += n) {
+        const struct wrong_sum *w = &a->wrong_sum[i];
+        for (n = 1; i + n < a->n_wrong_sums && w[n].stage == w->stage && w[n].n_bytes == w->n_bytes;)
+            n++;
+        if (w->stage == stage)
+            TRY(find_wrong_size(a, &t, w, n));
+    }
+    if (t.n_checks == 0)
+        snprintf(no_data, sizeof no_data, "nothing was %s", t.summed);
+    snprintf(well, sizeof well, "every element of %llu %s, on %d %s", (unsigned long long)t.n_checks, t.sums,
+             t.n_getters, t.getters);
+    row_findings(a, row, first, no_data, well);
+out:
+    return rc;
+}
+
+/* --- orders of ranks --- */
+
+/*
+ * The launcher's order of ranks beside the best.
+ *
+ * Where all orders are the same nothing is measured. That is a pass where something is known of the network between
+ * nodes, as then an order that knows it is the launcher's; of one rank a node and no such knowledge it is no data.
+ */
+
+/* The launcher's rate over the best one, with the interval of that comparison. */
+static void judge_best(struct judging *j, struct criterion *row, int best)
+{
+    const struct rank_order *o = &j->a->rank_order[best];
+    const double limit = j->c->least_rank_order_ratio;
+    char who[128];
+
+    if (best != RANK_ORDER_LAUNCHER) {
+        row->low = 1 / o->high_ratio;
+        row->high = 1 / o->low_ratio;
+        snprintf(who, sizeof who, "the launcher's order beside %s, as rank_order.hosts has it",
+                 accept_rank_order_name(best));
+    } else
+        snprintf(who, sizeof who, "no order is surely better than the launcher's");
+    row->n_samples = o->n_repeats;
+    if (limit > 0)
+        row_limit(row, 1 / o->ratio, limit, true, "of the best", who);
+    else {
+        row->measured = 1 / o->ratio;
+        row_end(row, OUTCOME_NO_LIMIT, "%s: %.4g of the best order, without a limit", who, row->measured);
+    }
+}
+
+static void judge_same(struct judging *j, struct criterion *row)
+{
+    const struct rank_order *order = j->a->rank_order;
+    const bool is_known = order[RANK_ORDER_SWITCHES].rank || order[RANK_ORDER_SHORTEST].rank;
+
+    row->limit = j->c->least_rank_order_ratio;
+    row->at_least = true;
+    if (j->a->n_nodes < 2)
+        row_end(row, OUTCOME_NO_DATA, "one node: no order of its ranks brings nodes nearer to each other");
+    else if (!order[RANK_ORDER_LAUNCHER].rank)
+        row_end(row, OUTCOME_NO_DATA,
+                j->c->rank_order_bytes < sizeof(float) ? "rank_order_bytes is 0" : "orders of ranks were not compared");
+    else if (!is_known)
+        row_end(row, OUTCOME_NO_DATA,
+                "one rank a node, and nothing is known of the network: the pairwise stage measures it");
+    else {
+        row->measured = 1;
+        row->n_samples = j->a->n_nodes;
+        row_end(row, OUTCOME_PASS, "what is known of the network gives the launcher's order");
+    }
+}
+
+/* Are all orders that there are the launcher's? */
+static bool are_same(const struct acceptance *a)
+{
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS; k++)
+        if (a->rank_order[k].rank && a->rank_order[k].same_as != RANK_ORDER_LAUNCHER)
+            return false;
+    return true;
+}
+
+/* Add the row of the rank orders, if there is something to report. */
+static void judge_rank_orders(struct judging *j)
+{
+    const int best = acceptance_best_rank_order(j->a);
+    struct criterion *row;
+
+    if (best < 0 && !(j->c->least_rank_order_ratio > 0))
+        return;
+    row = acceptance_add_criterion(j->a, ACCEPT_COLLECTIVES, "rank_order_ratio");
+    row->unit = "of the best";
+    if (best >= 0)
+        judge_best(j, row, best);
+    else if (are_same(j->a))
+        judge_same(j, row);
+    else {
+        row->limit = j->c->least_rank_order_ratio;
+        row->at_least = true;
+        row_end(row, OUTCOME_NO_DATA, "orders differ, and were not %s",
+                j->a->rank_order[RANK_ORDER_LAUNCHER].n_repeats > 0 ? "compared to the end" : "measured");
+    }
+}
+
+/* --- trainings --- */
+
+static void judge_trained(const struct rank_order_training *t, struct criterion *row)
+{
+    char rate[QUANTITY_BYTES], launcher[QUANTITY_BYTES];
+
+    row->measured = t->ratio;
+    row->low = t->low_ratio;
+    row->high = t->high_ratio;
+    row->n_samples = t->n_repeats;
+    quantity_text(rate, sizeof rate, t->samples_per_s, "sample/s");
+    quantity_text(launcher, sizeof launcher, t->launcher_samples_per_s, "sample/s");
+    row_end(row, OUTCOME_PASS,
+            "in the order %s %s, in the launcher's %s, in %d trainings of %llu steps each, without a limit",
+            accept_rank_order_name(t->order), rate, launcher, t->n_repeats, (unsigned long long)t->n_steps);
+}
+
+void judge_rank_training(struct judging *j)
+{
+    const struct rank_order_training *t = &j->a->rank_order_training;
+    const int best = acceptance_best_rank_order(j->a);
+    struct criterion *row;
+
+    if (!(j->c->rank_order_training_steps_count > 0))
+        return;
+    row = acceptance_add_criterion(j->a, ACCEPT_TRAINING, "rank_order_training_ratio");
+    row->unit = "of the launcher's";
+    if (t->n_repeats > 0)
+        judge_trained(t, row);
+    else if (best == RANK_ORDER_LAUNCHER || (j->a->rank_order[RANK_ORDER_LAUNCHER].rank && are_same(j->a)))
+        row_end(row, OUTCOME_SKIPPED, "no order is surely better than the launcher's");
+    else if (best < 0)
+        row_end(row, OUTCOME_NO_DATA, "orders of ranks were not compared; the stage collectives does");
+    else
+        row_end(row, OUTCOME_NO_DATA, "%s", t->why[0] ? t->why : "not measured");
+}
+
+/* --- stages --- */
+
+static enum rc find_difference(struct acceptance *a, const struct preflight_row *p, const struct node_difference *d)
+{
+    struct finding f = { .stage = ACCEPT_PREFLIGHT,
+                         .subject = d->node >= 0 ? SUBJECT_NODE : SUBJECT_FLEET,
+                         .a = d->node >= 0 ? d->node : 0,
+                         .metric = "preflight",
+                         .unit = "",
+                         .measured = NAN,
+                         .expected = NAN };
+
+    if (d->node >= 0)
+        snprintf(f.text, sizeof f.text, "%s is %.110s; most have %.110s", p->what, d->has, p->value);
+    else
+        snprintf(f.text, sizeof f.text, "%s: %.250s", p->what, d->has);
+    return acceptance_add_finding(a, &f);
+}
+
+static enum rc judge_fact(struct judging *j, int fact)
+{
+    const struct preflight_row *p = &j->a->preflight[fact];
+    struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_PREFLIGHT, p->what);
+    enum rc rc = RC_OK;
+
+    if (p->unit) {
+        row->measured = p->measured;
+        row->limit = p->limit;
+        row->at_least = p->at_least;
+        row->unit = p->unit;
+    }
+    row->n_samples = p->outcome == OUTCOME_PASS || p->outcome == OUTCOME_FAIL ? j->a->n_nodes : 0;
+    if (p->node >= 0 && p->node < j->a->n_nodes)
+        row_end(row, p->outcome, "%s: %.110s; most have %.110s", j->a->node[p->node].name, p->other, p->value);
+    else
+        row_end(row, p->outcome, "%s%s%.250s", p->other[0] ? "" : p->what, p->other[0] ? "" : ": ",
+                p->other[0] ? p->other : p->value);
+    for (int i = 0; i < j->a->n_differences; i++)
+        if (j->a->difference[i].fact == fact)
+            TRY(find_difference(j->a, p, &j->a->difference[i]));
+out:
+    return rc;
+}
+
+enum rc judge_preflight(struct judging *j)
+{
+    const struct criteria *c = j->c;
+    const bool has_limit = c->most_clock_skew_s > 0 || c->least_memory_free_bytes > 0 || c->least_link_bits_per_s > 0 ||
+                           c->least_cores_count > 0;
+    struct acceptance *a = j->a;
+    const int first = a->n_findings;
+    char no_data[128] = "", well[64];
+    enum rc rc = RC_OK;
+
+    for (int i = 0; i < a->n_preflight; i++)
+        TRY(judge_fact(j, i));
+    if (a->n_nodes == 1 && a->n_preflight > 0 && has_limit)
+        return RC_OK; /* limits judge it */
+    if (a->n_preflight == 0)
+        snprintf(no_data, sizeof no_data, "no fact was asked for");
+    else if (a->n_nodes == 1)
+        snprintf(no_data, sizeof no_data,
+                 "one node agrees with itself; a limit, such as least_cores_count, would be judged");
+    snprintf(well, sizeof well, "%d facts of %d nodes", a->n_preflight, a->n_nodes);
+    struct criterion *row = acceptance_add_criterion(a, ACCEPT_PREFLIGHT, "all nodes agree");
+    row->n_samples = a->n_preflight > 0 ? a->n_nodes : 0;
+    row_findings(a, row, first, no_data, well);
+out:
+    return rc;
+}
+
+/* What collectives and servers are judged by. */
+struct sized_terms {
+    enum accept_stage stage;
+    const char *metric, *rate_key, *ratio_key, *sizes;
+    double least_bytes_per_s, least_bound_ratio;
+    const struct sized_rate *rate;
+    int n_rates;
+};
+
+/* Of vectors of as many elements; NULL: not measured. */
+static const struct sized_rate *rate_of(const struct sized_terms *t, size_t n_bytes)
+{
+    for (int i = 0; i < t->n_rates; i++)
+        if (t->rate[i].n_bytes / sizeof(float) == n_bytes / sizeof(float) && t->rate[i].n_repeats > 0)
+            return &t->rate[i];
+    return NULL;
+}
+
+static void judge_size(struct judging *j, const struct sized_terms *t, size_t n_bytes, double limit)
+{
+    const struct sized_rate *rate = rate_of(t, n_bytes);
+    char text[ACCEPT_NAME_BYTES], value[QUANTITY_BYTES];
+
+    snprintf(text, sizeof text, "%s %zu", t->metric, n_bytes);
+    struct criterion *row = acceptance_add_criterion(j->a, t->stage, text);
+    row->unit = "byte/s";
+    if (!rate || !(rate->bytes_per_s > 0)) {
+        row->limit = limit > 0 ? limit : NAN;
+        row->at_least = true;
+        row_end(row, OUTCOME_NO_DATA, j->a->n_ranks < 2 ? "one rank exchanges nothing" : "this size was not measured");
+        return;
+    }
+    row->low = rate->low_bytes_per_s;
+    row->high = rate->high_bytes_per_s;
+    row->n_samples = rate->n_repeats;
+    snprintf(text, sizeof text, "%zu bytes%s", n_bytes, limit > 0 ? ", the largest size" : "");
+    if (limit > 0)
+        row_limit(row, rate->bytes_per_s, limit, true, "byte/s", text);
+    else {
+        row->measured = rate->bytes_per_s;
+        quantity_text(value, sizeof value, rate->bytes_per_s, row->unit);
+        row_end(row, OUTCOME_NO_LIMIT, "%s: %s, without a limit", text, value);
+    }
+}
+
+static void judge_bound(struct judging *j, const struct sized_terms *t, size_t n_bytes)
+{
+    const struct sized_rate *rate = rate_of(t, n_bytes);
+    struct criterion *row = acceptance_add_criterion(j->a, t->stage, t->ratio_key);
+
+    row->n_samples = rate ? rate->n_repeats : 0;
+    row_limit(row, rate ? rate->bound_ratio : NAN, t->least_bound_ratio, true, "of the bound",
+              rate ? "the largest size" : "the largest size was not measured");
+    if (rate && !isfinite(rate->bound_ratio))
+        row_end(row, OUTCOME_NO_DATA,
+                "what the slowest link allows is not known: the pairwise stage measures links, and not every reducer "
+                "tells what it sends");
+}
+
+static void judge_sized(struct judging *j, const struct sized_terms *t)
+{
+    size_t n_bytes[ACCEPT_MAX_SIZES];
+    const int n = criteria_sizes(t->sizes, n_bytes);
+
+    for (int i = 0; i < n; i++)
+        judge_size(j, t, n_bytes[i], i == n - 1 ? t->least_bytes_per_s : 0);
+    if (t->least_bound_ratio > 0 && n > 0)
+        judge_bound(j, t, n_bytes[n - 1]);
+}
+
+enum rc judge_collectives(struct judging *j)
+{
+    const struct sized_terms t = { .stage = ACCEPT_COLLECTIVES,
+                                   .metric = "allreduce_busbw_bytes_per_s",
+                                   .ratio_key = "least_busbw_bound_ratio",
+                                   .sizes = j->c->collective_bytes,
+                                   .least_bytes_per_s = j->c->least_busbw_bytes_per_s,
+                                   .least_bound_ratio = j->c->least_busbw_bound_ratio,
+                                   .rate = j->a->collective,
+                                   .n_rates = j->a->n_collective };
+
+    judge_sized(j, &t);
+    judge_rank_orders(j);
+    return judge_sums(j, ACCEPT_COLLECTIVES);
+}
+
+enum rc judge_ps(struct judging *j)
+{
+    const struct sized_terms t = { .stage = ACCEPT_PS,
+                                   .metric = "ps_goodput_bytes_per_s",
+                                   .ratio_key = "least_goodput_bound_ratio",
+                                   .sizes = j->c->ps_bytes,
+                                   .least_bytes_per_s = j->c->least_goodput_bytes_per_s,
+                                   .least_bound_ratio = j->c->least_goodput_bound_ratio,
+                                   .rate = j->a->ps,
+                                   .n_rates = j->a->n_ps };
+
+    judge_sized(j, &t);
+    return judge_sums(j, ACCEPT_PS);
+}
+
+static enum rc find_corruption(struct acceptance *a, const struct corruption *k)
+{
+    const bool is_known = k->rank >= 0 && k->rank < a->n_ranks;
+    struct finding f = { .stage = ACCEPT_INTEGRITY,
+                         .subject = is_known ? SUBJECT_RANK : SUBJECT_FLEET,
+                         .a = is_known ? k->rank : 0,
+                         .b = is_known ? a->node_of_rank[k->rank] : 0,
+                         .metric = "parameters",
+                         .unit = "",
+                         .measured = NAN,
+                         .expected = NAN };
+
+    snprintf(f.text, sizeof f.text, "%s in segment %s at the check of step %llu",
+             is_known ? "its parameters differ from those of the others"
+                      : "parameters differ, and which rank is wrong cannot be told,",
+             k->segment, (unsigned long long)k->step);
+    return acceptance_add_finding(a, &f);
+}
+
+enum rc judge_integrity(struct judging *j)
+{
+    struct acceptance *a = j->a;
+    struct criterion *row = acceptance_add_criterion(a, ACCEPT_INTEGRITY, "parameters are the same on all ranks");
+    const uint64_t n_wanted = (uint64_t)(j->c->integrity_steps_count / j->c->integrity_every_steps);
+    const int first = a->n_findings;
+    char no_data[128] = "", well[128];
+    enum rc rc = RC_OK;
+
+    row->n_samples = (int)a->integrity_checks_count;
+    for (int i = 0; i < a->n_corruptions; i++)
+        TRY(find_corruption(a, &a->corruption[i]));
+    if (a->n_ranks < 2)
+        snprintf(no_data, sizeof no_data, "one rank is the same as itself; at least two would be judged");
+    else if (a->integrity_checks_count < n_wanted || n_wanted == 0)
+        snprintf(no_data, sizeof no_data, "%llu of %llu checks were made",
+                 (unsigned long long)a->integrity_checks_count, (unsigned long long)n_wanted);
+    snprintf(well, sizeof well, "at %llu checks, of %d ranks", (unsigned long long)a->integrity_checks_count,
+             a->n_ranks);
+    row_findings(a, row, first, no_data, well);
+out:
+    return rc;
+}
+
+enum rc judge_soak(struct judging *j)
+{
+    const struct soak *s = &j->a->soak;
+    const struct {
+        const char *key, *who;
+        double measured, limit;
+    } row_of[] = {
+        { "most_drift_ratio", "the end beside the beginning", s->drift_ratio, j->c->most_drift_ratio },
+        { "most_straggling_ratio", "the worst minute beside all", s->worst_ratio - 1, j->c->most_straggling_ratio },
+    };
+    const bool is_whole = s->n_steps > 0 && s->minutes >= 0.99 * j->c->soak_minutes;
+    struct criterion *row = acceptance_add_criterion(j->a, ACCEPT_SOAK, "soak_minutes");
+
+    row->measured = s->minutes;
+    row->limit = j->c->soak_minutes;
+    row->at_least = true;
+    row->unit = "min";
+    row->n_samples = (int)s->n_steps;
+    row_end(row, is_whole ? OUTCOME_PASS : OUTCOME_NO_DATA, "%llu steps in %llu trainings, in %.4g of %.4g minutes",
+            (unsigned long long)s->n_steps, (unsigned long long)s->n_parts, s->minutes, j->c->soak_minutes);
+    for (size_t i = 0; i < sizeof row_of / sizeof *row_of; i++) {
+        if (!(row_of[i].limit > 0))
+            continue;
+        row = acceptance_add_criterion(j->a, ACCEPT_SOAK, row_of[i].key);
+        row->n_samples = (int)s->n_steps;
+        row_limit(row, s->n_steps > 0 ? row_of[i].measured : NAN, row_of[i].limit, false, "of a step", row_of[i].who);
+        if (!is_whole && row->outcome == OUTCOME_PASS)
+            row_end(row, OUTCOME_NO_DATA, "the soak ended early");
+        else if (s->n_parts < SOAK_LEAST_PARTS && row->outcome == OUTCOME_PASS)
+            row_end(row, OUTCOME_NO_DATA, "a soak of one training has no parts to compare");
+    }
+    return RC_OK;
+}
+
 static judge_stage_fn *const judge_stage[ACCEPT_N_STAGES] = {
     [ACCEPT_PREFLIGHT] = judge_preflight, [ACCEPT_COMPUTE] = judge_compute,         [ACCEPT_NOISE] = judge_noise,
     [ACCEPT_PAIRWISE] = judge_pairwise,   [ACCEPT_COLLECTIVES] = judge_collectives, [ACCEPT_PS] = judge_ps,

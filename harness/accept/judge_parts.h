@@ -17,11 +17,7 @@ typedef enum rc judge_stage_fn(struct judging *j);
 judge_stage_fn judge_preflight, judge_compute, judge_noise, judge_pairwise, judge_collectives, judge_ps, judge_training,
     judge_integrity, judge_soak;
 
-/* Add the row and findings of wrong sums, for ACCEPT_COLLECTIVES or ACCEPT_PS. RC_NOMEM. */
-enum rc judge_sums(struct judging *j, enum accept_stage stage);
-/* Add the row of the rank orders, if there is something to report. */
-void judge_rank_orders(struct judging *j);
-/* The same for trainings in the best order, if they are requested. */
+/* Add the row of trainings in the best order of ranks, if they are requested. */
 void judge_rank_training(struct judging *j);
 /* Add rows and findings of lost messages (late.h); none if they were not counted, or with too few nodes. RC_NOMEM. */
 judge_stage_fn judge_late;
