@@ -44,25 +44,6 @@ struct launch_opts {
  * n_ranks do not fit, or there is no such interface; RC_IO if a process cannot be started; RC_NOMEM. */
 enum rc launch_run(const struct launch_opts *opts, int *exit_code) MUST_CHECK;
 
-/* --- launch_hosts.c: for launch_plan.c --- */
-
-struct launch_host {
-    char name[256];
-    bool is_local;
-};
-
-struct launch_hosts {
-    struct launch_host *host; /* [n_hosts], no name twice */
-    struct launch_block {
-        int host, n_slots;
-    } * block; /* [n_blocks]: slots one after another, in the order of ranks */
-    int n_hosts, n_blocks, n_slots;
-};
-
-/* At least one host. RC_INVAL names -H, or --hostfile and the line; RC_IO, RC_NOMEM. */
-enum rc launch_hosts_open(struct launch_hosts *out, const struct launch_opts *opts) MUST_CHECK;
-void launch_hosts_close(struct launch_hosts *h); /* accepts a zeroed one */
-
 /* --- launch_plan.c: for launch.c and tests --- */
 
 struct launch_process {

@@ -55,7 +55,7 @@ enum rc tcp_link_post(struct tcp_link *l, const struct tcp_message *m) MUST_CHEC
 void tcp_link_await(struct tcp_link *l, uint64_t number, uint64_t limit_ns, struct tcp_message *out, bool *has_come);
 /* The first failure of the run that this rank knows of, including its own. false: none. */
 bool tcp_link_failure(const struct tcp_link *l, int *rank, enum rc *why, const char **message);
-/* --- late joiners (world.G5): tcp_link_guests.c --- */
+/* --- late joiners (world.G5) --- */
 
 /* For a member: enters losses of late joiners in losses, as ranks n_ranks and above. is_host: this rank learns of each
  * late joiner. */

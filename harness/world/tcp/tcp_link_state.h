@@ -48,12 +48,4 @@ struct tcp_link {
     char failed_why[RC_MESSAGE_BYTES];
 };
 
-/* --- tcp_link_guests.c; under lock --- */
-
-/* A message about late joiners, or to one. */
-void link_take_of_guests(struct tcp_link *l, const struct tcp_message *m);
-/* Sends a late joiner's sign of life if it is due. */
-void link_beat(struct tcp_link *l);
-void link_free_guests(struct tcp_link *l);
-
 #endif
