@@ -372,7 +372,7 @@ typedef void show_table_fn(const struct table *t, FILE *to);
 enum rc campaign_print_short(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
 /* A line for each of its marks: the meaning, and the number of rows with it. */
 void campaign_print_short_marks(const struct campaign *c, FILE *to);
-/* table_csv.c: a row for each point, with units in the titles and all digits, as comma-separated values. RC_NOMEM. */
+/* table.c: a row for each point, with units in the titles and all digits, as comma-separated values. RC_NOMEM. */
 enum rc campaign_print_csv(const struct campaign *c, FILE *to) MUST_CHECK;
 /* verdict.c: which mode is faster, and whether the difference is in computing or in the exchange, in plain words.
  * RC_NOMEM. */

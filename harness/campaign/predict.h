@@ -2,8 +2,8 @@
 /*
  * predict.h - step times with more workers than were measured, on the cluster that was measured.
  *
- *   predict.c          the arithmetic; measured points to settings, settings to simulations, simulations to predictions
- *   predict_words.c    the options by which a measured launch is simulated
+ *   predict.c          the arithmetic; the options by which a measured launch is simulated; measured points to
+ *                      settings, settings to simulations, simulations to predictions
  *   predict_report.c   table, records, page
  *
  * The input is runs (recorded_open_runs()) at several numbers of workers, and the description of their cluster that
@@ -138,11 +138,6 @@ struct step_times prediction_simulated(const struct prediction *p, const struct 
 struct step_times prediction_measured(const struct predicted_size *size);
 /* Predicted over measured of the check, less 1. */
 double prediction_check_error(const struct predicted_setting *s);
-
-/* predict_words.c: add the options by which the launches of a point are simulated, with n_workers workers.
- * RC_INVAL: one is too long. */
-enum rc prediction_add_words(struct simulation *s, const struct prediction *p, const struct recorded_point *about,
-                             const struct point *like, int n_workers, enum predict_variant variant) MUST_CHECK;
 
 /* predict_report.c */
 /* All details of the predictions: table.txt. */
