@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * restart.h - train --restarts N: the run is a child process. If its ranks die, a new child continues from the last
- * checkpoint. launch --restarts N: all processes of a process group (gang) are restarted likewise (restart_gang.c).
+ * checkpoint. launch --restarts N: all processes of a process group (gang) are restarted likewise.
  *
  * With ranks as threads and in sim, all ranks are in one process. If a rank dies, the run exits with status 1. If the
  * system kills the process (for lack of memory), it ends by a signal. Both are restarted. So is a process group with
@@ -15,7 +15,6 @@
 #define HARNESS_VERBS_RESTART_H
 
 #include <stdbool.h>
-#include <sys/stat.h>
 
 #include "harness/train/train.h"
 #include "harness/verbs/verb.h"
@@ -31,7 +30,7 @@ enum { RESTART_NOT = 3 };
 enum rc restart_run(struct verb_call *call, struct train_opts *opts, struct train_restarts *restarts,
                     bool *is_child) MUST_CHECK;
 
-/* --- restart_gang.c --- */
+/* --- all processes of a process group --- */
 
 /* Call launch_run(launch), and again at most `most` more times; command[]: the words after --. RC_INVAL: they are not a
  * training that can be continued, or rank 0 is on another host, where its checkpoint is not visible. Otherwise as
@@ -47,15 +46,6 @@ struct train_opts *train_opts_of(const struct verb_call *call);
 
 /* --- for both --- */
 
-/* Identity of the file at a path: a file that is written anew is a different one (file.h). */
-struct restart_file {
-    bool is_there;
-    struct stat about;
-};
-
-struct restart_file restart_file_at(const char *path);
-/* Has the run ended for good, so that it is not restarted? */
-bool restart_is_over(int exit_code);
 /* What a run writes at its end, on rank 0. w: its world; NULL: the world has ended. */
 struct restart_results {
     enum rc (*checkpoint)(void *run, struct world *w);
@@ -65,18 +55,5 @@ struct restart_results {
 /* Write both. The records come first if records_first; else last, because their failure must not prevent other output.
  * With records_first both are tried. Fails if either failed. */
 enum rc restart_write(bool records_first, const struct restart_results *results, struct world *w) MUST_CHECK;
-/* Was the run killed after its last step, when all its output was complete? Prints so. before: see restart_go_on(). */
-bool restart_is_complete(const char *who, const struct train_opts *opts, const struct restart_file *before,
-                         int exit_code);
-/* The step from which the next run continues; its options are changed accordingly. before: the file at --save at the
- * start. A file that this training did not write is not its checkpoint. */
-uint64_t restart_go_on(struct train_opts *opts, const struct restart_file *before);
-/* Remove the fault injection from the options: it has happened once, and the rank must not die again. */
-void restart_forget_drill(struct verb_call *call, struct train_opts *opts);
-/* Print the last of restarts to standard error. */
-void restart_tell(const char *who, const struct train_opts *opts, const struct train_restarts *restarts, uint64_t most,
-                  int exit_code);
-/* The exit code of the whole run; prints the reason if exit_code is RESTART_NOT. */
-int restart_end(const char *who, const struct train_opts *opts, int exit_code);
 
 #endif
