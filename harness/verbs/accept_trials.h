@@ -15,7 +15,7 @@ extern const struct opt accept_self_test_table[];
 struct accept_opts {
     const char *out, *metrics, *stages, *inject, *init, *declared, *reference;
     struct opt_joined set;
-    double margin_ratio, stall_abort_s, noise_ratio;
+    double stall_abort_s, noise_ratio;
     bool node_per_rank, force;
     uint64_t seed;
     struct self_test_opts self_test;

@@ -22,6 +22,9 @@
 
 enum { PROGRESS_PARTS = 1000 };
 
+/* Repeats of a healthy cluster differ by some per cent; a fault of a link or a node costs more than this. */
+static const double MARGIN_RATIO = 0.1;
+
 static const struct opt table[] = {
     OPT_FILE_(struct accept_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "new or empty folder for the results (default: results/<date>-accept). It gets report, page, host lists "
@@ -56,12 +59,11 @@ static const struct opt init_table[] = {
               "Without these it has no limits"),
     OPT_BOOL_(struct accept_opts, force, "force", "false", "replace the file of --init if it exists"),
     OPT_FILE_(struct accept_opts, declared, "declared", OPT_READ, "", "PRESET|FILE",
-              "limits from the rates of a cluster description. They are those of fp32"),
-    OPT_FILE_(struct accept_opts, reference, "reference", OPT_READ, "", "FOLDER",
-              "limits from the results of a healthy cluster. Such a folder is what gradmark accept wrote"),
-    OPT_F64_(struct accept_opts, margin_ratio, "margin-ratio", "0.1", 0, 0.9, "",
-             "how much worse than these values a limit is. The values are those of --declared or --reference. For "
-             "detours the spread of the reference counts, too"),
+              "limits 10 % below the rates of a cluster description. They are those of fp32"),
+    OPT_FILE_(
+        struct accept_opts, reference, "reference", OPT_READ, "", "FOLDER",
+        "limits 10 % worse than the results of a healthy cluster. Such a folder is what gradmark accept wrote. For "
+        "detours the spread of these results counts, too"),
     OPT_END_,
 };
 
@@ -115,7 +117,7 @@ static enum rc limits_of_reference(struct criteria *c, const struct accept_opts 
     if (!acceptance_is_bundle(o->reference))
         FAIL(RC_INVAL, "--reference %s: not a folder of gradmark accept; it has no acceptance.jsonl", o->reference);
     TRY(file_of_option(acceptance_load(&healthy, o->reference), "reference"));
-    TRY(rc_prefix(criteria_from_reference(c, &healthy, o->margin_ratio, sources), "--reference %s: ", o->reference));
+    TRY(rc_prefix(criteria_from_reference(c, &healthy, MARGIN_RATIO, sources), "--reference %s: ", o->reference));
     say_missing(&healthy, o->reference);
 out:
     acceptance_close(&healthy);
@@ -129,7 +131,7 @@ static enum rc limits_of_declared(struct criteria *c, const struct accept_opts *
 
     TRY(file_of_option(cluster_find(&cluster, NULL, o->declared), "declared"));
     TRY(file_of_option(cluster_check_compute(&cluster), "declared"));
-    criteria_from_cluster(c, &cluster, o->margin_ratio, sources);
+    criteria_from_cluster(c, &cluster, MARGIN_RATIO, sources);
 out:
     return rc;
 }

@@ -28,7 +28,7 @@ enum { MAX_SHARDS = 100000 };    /* of a kind: five digits, so that names sort a
 
 struct pack_opts {
     const char *data, *out;
-    uint64_t shard_images, limit, image_size, channels;
+    uint64_t shard_images, image_size, channels;
     bool skip_broken;
 };
 
@@ -39,8 +39,6 @@ static const struct opt table[] = {
     OPT_FILE_(struct pack_opts, out, "out", OPT_MADE_FOLDER, "", "DIR", "folder for the shards: new, or empty"),
     OPT_U64_(struct pack_opts, shard_images, "shard-images", "10000", 1, 9007199254740992.0, "images",
              "most images in one shard"),
-    OPT_U64_(struct pack_opts, limit, "limit", "", 1, 9007199254740992.0, "",
-             "pack only the first N training images and N test images (default: all)"),
     OPT_U64_(struct pack_opts, image_size, "image-size", "", 1, GMIMG_MAX_SIDE, "",
              "height and width in pixels (default: 224). Inception v3 needs 299. Only for folders of picture files"),
     OPT_U64_(struct pack_opts, channels, "channels", "", 1, 3, "",
@@ -77,7 +75,6 @@ out:
 struct part {
     const char *kind; /* "train", "test" */
     size_t next, end; /* images of the data set that are not yet read */
-    size_t n_wanted;  /* images still to be written, as far as there are */
     size_t n_images, n_shards;
     uint64_t n_bytes;
 };
@@ -92,14 +89,6 @@ struct packing {
     size_t n_broken;
     size_t *n_of_class; /* images for training that are written, of each class */
 };
-
-static struct part part_of(const struct pack_opts *o, const char *kind, size_t first, size_t n_images)
-{
-    return (struct part){ .kind = kind,
-                          .next = first,
-                          .end = first + n_images,
-                          .n_wanted = o->limit > 0 && o->limit < n_images ? (size_t)o->limit : n_images };
-}
 
 static char *shard_path(const char *folder, const struct part *p)
 {
@@ -164,8 +153,8 @@ out:
 
 static enum rc write_shard(struct packing *p, struct part *part)
 {
-    const size_t left = part->end - part->next, wanted = part->n_wanted < left ? part->n_wanted : left;
-    const size_t n_most = wanted < p->opts->shard_images ? wanted : (size_t)p->opts->shard_images;
+    const size_t left = part->end - part->next;
+    const size_t n_most = left < p->opts->shard_images ? left : (size_t)p->opts->shard_images;
     char *path = shard_path(p->folder, part);
     struct gmimg_writer *w = NULL;
     struct stat info = { .st_size = 0 };
@@ -176,7 +165,6 @@ static enum rc write_shard(struct packing *p, struct part *part)
         FAIL(RC_NOMEM, "%s: no memory for a path", p->folder);
     TRY(gmimg_writer_open(&w, path, p->dataset, n_most));
     TRY(fill_shard(p, part, w, n_most, &n_images));
-    part->n_wanted -= n_images;
     if (n_images == 0) /* all that were left are broken */
         goto out;
     TRY(gmimg_writer_commit(w));
@@ -266,8 +254,6 @@ out:
 /* A class whose images are all broken would be one that nothing is trained on. */
 static enum rc check_classes(const struct packing *p)
 {
-    if (p->opts->limit > 0) /* which leaves out classes on purpose */
-        return RC_OK;
     for (size_t i = 0; i < p->dataset->n_classes; i++)
         if (p->n_of_class[i] == 0)
             return rc_raise(RC_INVAL,
@@ -287,7 +273,7 @@ static enum rc write_parts(struct packing *p, enum verb_stage *stage)
     stop_catch();
     p->folder = folder.temporary_path;
     for (int i = 0; i < 2; i++)
-        while (p->part[i].n_wanted > 0 && p->part[i].next < p->part[i].end)
+        while (p->part[i].next < p->part[i].end)
             TRY(write_shard(p, &p->part[i]));
     if (p->part[0].n_images == 0)
         FAIL(RC_INVAL, "%s: each of its %zu files for training is broken", p->opts->data, p->n_broken);
@@ -375,12 +361,14 @@ static enum rc pack_run(struct verb_call *call)
     p.folders = dataset_path_is_folders(o->data);
     TRY(open_images(&d, call, p.folders));
     p.dataset = d;
-    p.part[0] = part_of(o, "train", 0, d->n_train);
-    p.part[1] = part_of(o, "test", d->n_train, d->n_test);
-    for (int i = 0; i < 2; i++)
-        if (p.part[i].n_wanted / MAX_SHARDS >= o->shard_images && p.part[i].n_wanted > MAX_SHARDS * o->shard_images)
+    p.part[0] = (struct part){ .kind = "train", .end = d->n_train };
+    p.part[1] = (struct part){ .kind = "test", .next = d->n_train, .end = d->n_train + d->n_test };
+    for (int i = 0; i < 2; i++) {
+        const size_t n_images = p.part[i].end - p.part[i].next;
+        if (n_images / MAX_SHARDS >= o->shard_images && n_images > MAX_SHARDS * o->shard_images)
             FAIL(RC_INVAL, "--shard-images %llu: makes more than %d shards of the %zu %s images",
-                 (unsigned long long)o->shard_images, MAX_SHARDS, p.part[i].n_wanted, i == 0 ? "training" : "test");
+                 (unsigned long long)o->shard_images, MAX_SHARDS, n_images, i == 0 ? "training" : "test");
+    }
     p.pixels = malloc(d->n_features);
     p.n_of_class = calloc(d->n_classes, sizeof *p.n_of_class);
     if (p.pixels == NULL || p.n_of_class == NULL)
