@@ -12,6 +12,8 @@
 #   await_line PATTERN FILE PID     Wait until a line of FILE matches the extended regular expression. Fails if process
 #                                   PID ends without such a line.
 #   await_end PID                   Wait until a process has ended, even if its parent has not reaped it.
+#   end_process PID                 End a process that the test started: SIGTERM, by which a launcher ends its ranks, and
+#                                   SIGKILL if it is still there after HOLD_LIMIT_S / 10.
 #   await_no_process TEXT           Wait until no process has TEXT in its command line: a launcher may end before a rank
 #                                   that it has killed. Prints "a process was left" if one stays.
 #   run_ranks POINT N COMMAND...    Run an mpirun that must fail. N ranks reach POINT:RANK:N. Sets code to its exit status.
@@ -111,9 +113,19 @@ await_end() {
     fail "process $1 does not end"
 }
 
+end_process() {
+    local n
+    kill -TERM "$1" 2>/dev/null || return 0
+    for ((n = 0; n < HOLD_LIMIT_S; n++)); do
+        is_running "$1" || return 0
+        sleep 0.1
+    done
+    kill -KILL "$1" 2>/dev/null || true
+}
+
 await_no_process() {
     local n
-    for ((n = 0; n < 600; n++)); do
+    for ((n = 0; n < HOLD_LIMIT_S * 10; n++)); do
         pgrep -f -- "$1" >/dev/null || return 0
         sleep 0.1
     done
@@ -138,7 +150,7 @@ run_ranks() {
         is_running $pid || break
         sleep 0.05
     done
-    ! is_running $pid || kill -KILL $pid
+    end_process $pid
     # shellcheck disable=SC2034 # for the caller
     { wait $pid && code=0; } || code=$?
     rm -r -- "$name"
