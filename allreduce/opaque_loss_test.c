@@ -48,7 +48,7 @@ static const struct scene scenes[] = {
     { .name = "hangs",
       .rc = RC_PEER,
       .says = "rank 1",
-      .stall = { .warn_ns = 2000000000, .abort_ns = 6000000000, .tell = tell_nobody } },
+      .stall = { .warn_ns = 5000000000, .abort_ns = 15000000000, .tell = tell_nobody } },
     { .name = "dies", .rc = RC_PEER, .says = "rank 1" },
     { .name = "loss", .rc = RC_PEER, .says = "rank 1", .on_loss = ON_LOSS_REPORT },
 };

@@ -16,7 +16,7 @@ extern const struct world_ops world_mpi;
 extern const struct transport_ops transport_mpi;
 
 enum { LOST = 2, N_LONG = 8 << 20, N_ROUNDS = 20, LIMIT_MS = 60000 };
-#define HANG_NS UINT64_C(6000000000)
+#define HANG_NS UINT64_C(15000000000)
 #define LONG_NS UINT64_C(120000000000) /* of a rank that ends, which is noticed without a limit */
 
 struct job {

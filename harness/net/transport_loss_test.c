@@ -13,7 +13,7 @@
 #include "harness/world/world.h"
 
 enum { TIMEOUT_MS = 60000 };
-#define HANG_NS UINT64_C(6000000000)
+#define HANG_NS UINT64_C(15000000000)
 #define LONG_NS UINT64_C(120000000000) /* of a rank that ends, which is noticed without a limit */
 
 struct job {

@@ -25,7 +25,7 @@
 #include "models/engine/training.h"
 
 /* No rank that works is silent for STALL_S, on a busy machine either. A message is awaited for twice as long. */
-enum { SLOW_RANK = 1, STALL_S = 6 };
+enum { SLOW_RANK = 1, STALL_S = 12 };
 
 static atomic_bool awaits_failure; /* keeps_its_code */
 
