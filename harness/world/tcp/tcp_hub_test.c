@@ -165,6 +165,12 @@ static void all_go_once_all_are_there(void **state)
     close_gang(&h);
 }
 
+/* The machine was too slow for start_s: a rank that came is named as missing, or its answer is. */
+static bool was_late(const struct member *m)
+{
+    return strstr(m->message, "worker") || strstr(m->message, "does not answer");
+}
+
 /* Ranks 0 and 1 wait for rank 2 for so long. Did both come in time, so that they are not named? */
 static bool rank_2_alone_is_missing(double start_s)
 {
@@ -175,18 +181,17 @@ static bool rank_2_alone_is_missing(double start_s)
     begin(&h.m[1], &h.gang, 1, -1);
     end(&h.m[0]);
     end(&h.m[1]);
-    const bool is_alone = !strstr(h.m[0].message, "worker");
+    const bool is_alone = !was_late(&h.m[0]) && !was_late(&h.m[1]);
     for (int r = 0; r < 2 && is_alone; r++) {
         char words[64];
         (void)snprintf(words, sizeof words, "not there after %.3g s: ps 0 at 127.0.0.1:3", start_s);
         assert_says(&h.m[r], RC_TIMEOUT, words);
-        assert_null(strstr(h.m[r].message, "worker"));
     }
     close_gang(&h);
     return is_alone;
 }
 
-/* On a machine that lets rank 0 or 1 come late it is missing, too: then all wait longer. */
+/* On a machine that lets rank 0 or 1 come late it is missing, too, or gets no answer in time: then all wait longer. */
 static void who_is_missing_is_named(void **state)
 {
     double start_s = 0.5;
