@@ -16,6 +16,8 @@
 #                                   SIGKILL if it is still there after HOLD_LIMIT_S / 10.
 #   await_no_process TEXT           Wait until no process has TEXT in its command line: a launcher may end before a rank
 #                                   that it has killed. Prints "a process was left" if one stays.
+#   ownerless_files                 Print the names of shared memory (world.H8) whose owner has ended, one per line. A
+#                                   process that runs holds the lock of each of its names.
 #   run_ranks POINT N COMMAND...    Run an mpirun that must fail. N ranks reach POINT:RANK:N. Sets code to its exit status.
 #                                   Fails if a rank does not end. Writes standard output to out, standard error to err.
 #   own_address N                   Print a loopback address that no other test uses, N from 0 to 2. All its ports are free.
@@ -130,6 +132,13 @@ await_no_process() {
         sleep 0.1
     done
     echo 'a process was left'
+}
+
+ownerless_files() {
+    local file
+    for file in /dev/shm/gradmark-share-*; do
+        if { flock --nonblock 9; } 2>/dev/null 9<"$file" && [ -e "$file" ]; then echo "$file"; fi
+    done
 }
 
 # An mpirun of Open MPI 4.1 does not always end when a rank was killed, though all ranks have ended: it is given 20 s then.

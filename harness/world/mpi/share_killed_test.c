@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,7 +63,8 @@ static int count_names(void)
         if (strncmp(entry->d_name, "gradmark-share-", strlen("gradmark-share-")) != 0)
             continue;
         const int fd = openat(dirfd(folder), entry->d_name, O_RDWR | O_CLOEXEC);
-        n_names += fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0;
+        struct stat file; /* no links: its owner has ended well meanwhile */
+        n_names += fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && fstat(fd, &file) == 0 && file.st_nlink > 0;
         if (fd >= 0)
             (void)close(fd);
     }
