@@ -166,18 +166,25 @@ out:
     return rc;
 }
 
-/* The first line that is not a warning. Cuts text behind it. */
+/* A warning, or what a watch says of a rank (world.P2): of one that is lost another line follows. */
+static bool is_notice(const char *line)
+{
+    return strstr(line, ": warning: ") || strstr(line, " has been silent for ") ||
+           strstr(line, " is back, silent for ");
+}
+
+/* The first line that is not a notice; without such a line the first. Cuts text behind it. */
 static const char *error_line(char *text)
 {
     char *line = text, *end;
 
     while ((end = strchr(line, '\n')) != NULL) {
         *end = '\0';
-        if (!strstr(line, ": warning: "))
+        if (!is_notice(line))
             break;
         line = end + 1;
     }
-    return line;
+    return line[0] ? line : text;
 }
 
 static enum rc launch_child(struct sweep *s, const struct point *p, const struct launch_terms *terms,

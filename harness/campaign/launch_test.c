@@ -183,7 +183,8 @@ static void modes_and_seeds(struct kit *k, char *text, size_t n_bytes)
 static const char IT_BROKE[] = "the launch of lenet ps, 2 workers ended with exit code 3: it broke";
 
 /* Its records are not taken, though it left some. It is launched again at once, and after the last failure no more; the
- * others go on. The message has its first line that is not a warning. */
+ * others go on. The message has its first line that is neither a warning nor of a silent rank.
+ * Regression: "rank 1 has been silent for 60.1 s: at the end" was the reason, whatever the run failed of. */
 static void a_point_that_fails_is_given_up(void **state)
 {
     struct kit *k = *state;

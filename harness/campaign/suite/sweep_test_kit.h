@@ -55,6 +55,8 @@ static const char KIT_PROGRAM[] =
     "[ -f \"$dir/fails\" ] || exit 0\n"
     "read -r what <\"$dir/fails\"\n"
     "case \"$*\" in *\"$what\"*) [ ! -f \"$dir/once\" ] || rm \"$dir/fails\"; echo 'gradmark train: warning: so' >&2; "
+    "echo 'gradmark: rank 1 has been silent for 2.0 s: in step 7' >&2; "
+    "echo 'gradmark: rank 1 is back, silent for 3.0 s' >&2; "
     "echo 'it broke' >&2; echo 'a second line' "
     ">&2; exit 3 ;; esac\n";
 
