@@ -1,4 +1,4 @@
--- Tried: Lua 5.4 with stand-ins for Lmod's functions. Not tried: Lmod itself.
+-- Tried: Lmod 8.6.19 with Lua 5.3: load, unload, help, whatis.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- A module file for Lmod. cmake --install build/release --prefix /apps/gradmark/0.2.0; copy this file to
@@ -9,8 +9,7 @@ depends_on("openmpi") -- change: the MPI library that it was built with; none: r
 help("gradmark trains one network by parameter servers and by allreduce, and says which is faster. gradmark --help")
 whatis("Name: gradmark")
 whatis("Version: " .. myModuleVersion())
-prepend_path("PATH", pathJoin(prefix, "bin"))
-prepend_path("MANPATH", pathJoin(prefix, "share/man"))
+prepend_path("PATH", pathJoin(prefix, "bin")) -- man finds its pages by it; a MANPATH would hide all others
 -- For programs that are linked with libgradmark.
 prepend_path("LD_LIBRARY_PATH", pathJoin(prefix, "lib"))
 prepend_path("PKG_CONFIG_PATH", pathJoin(prefix, "lib/pkgconfig"))

@@ -1,5 +1,5 @@
-# Tried: names of packages and variants against spack-packages of July 2026, and the options of CMake.
-# Not tried: Spack itself.
+# Tried: names of packages and variants against spack-packages of July 2026 (1e8cf05), and the options of CMake with all
+# variants off. Not tried: Spack itself.
 # SPDX-License-Identifier: Apache-2.0
 #
 # spack repo create gradmark-repo gradmark; copy this file to its packages/gradmark/package.py; spack repo add its folder;
