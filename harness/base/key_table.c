@@ -154,7 +154,7 @@ static enum rc wrong_value(const struct key *k, const char *text)
     show(shown, text);
     key_range(k, range, sizeof range);
     if (k->type == KEY_REAL)
-        text_number_hint(hint, sizeof hint, shown);
+        text_number_hint(hint, sizeof hint, shown, k->unit);
     return rc_raise(RC_INVAL, "is \"%s\"; use %s%s", shown, range, hint);
 }
 

@@ -51,14 +51,21 @@ static struct found find_option(struct opt_group *group, int n_groups, const cha
 static enum rc raise_unknown(const struct opt_group *group, int n_groups, const char *name)
 {
     char full[MAX_NAMES][MAX_NAME_BYTES];
-    const char *known[MAX_NAMES + 1];
-    int n_known = 0;
+    const char *known[MAX_NAMES + 1], *switches[MAX_NAMES + 1];
+    int n_known = 0, n_switches = 0;
 
     for (int g = 0; g < n_groups; g++)
-        for (const struct opt *o = group[g].table; o->type != OPT_END && n_known < MAX_NAMES; o++, n_known++)
+        for (const struct opt *o = group[g].table; o->type != OPT_END && n_known < MAX_NAMES; o++, n_known++) {
             known[n_known] = full_name(full[n_known], sizeof full[n_known], &group[g], o);
+            if (o->type == OPT_BOOL)
+                switches[n_switches++] = known[n_known];
+        }
     known[n_known] = NULL;
+    switches[n_switches] = NULL;
     const char *nearest = text_nearest(name, known);
+    const char *negated = !nearest && strncmp(name, "no-", 3) == 0 ? text_nearest(name + 3, switches) : NULL;
+    if (negated)
+        return rc_raise(RC_INVAL, "--%s: no such option; the nearest is --no-%s", name, negated);
     for (int i = 0; i < n_known && !nearest; i++) { /* the module is missing */
         const char *dot = strchr(known[i], '.');
         nearest = dot && strcmp(dot + 1, name) == 0 ? known[i] : NULL;
@@ -139,7 +146,7 @@ static enum rc check_f64(const struct opt *o, const char *option, const char *te
 {
     char hint[80];
 
-    text_number_hint(hint, sizeof hint, text);
+    text_number_hint(hint, sizeof hint, text, o->unit);
     if (!text_to_f64(text, out))
         return rc_raise(RC_INVAL, "--%s %s: must be a finite number from %g to %g%s", option, text, o->min, o->max,
                         hint);

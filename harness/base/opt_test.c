@@ -168,6 +168,8 @@ static void bad_input_names_option_value_and_remedy(void **state)
         { { "--charts=maybe" }, 1, { "--charts maybe", "true or false", "" } },
         { { "--no-charts=true" }, 1, { "--no-charts", "takes no value", "" } },
         { { "--no-workers" }, 1, { "--no-workers", "", "" } },
+        { { "--no-chart" }, 1, { "--no-chart: no such option; the nearest is --no-charts", "", "" } },
+        { { "--no-worker" }, 1, { "--no-worker: no such option; --help lists them", "", "" } }, /* no switch */
         { { "stray" }, 1, { "stray", "not an option", "" } },
         { { "--" }, 1, { "--", "not an option", "" } },
         { { "--workers=2", "--lr=1" }, 2, { "--workers 2", "--mode ps", "single" } },

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_WORD = 64 };
 
@@ -209,7 +210,52 @@ static bool say_prefixed(char *out, size_t n_bytes, const char *text)
     return true;
 }
 
-void text_number_hint(char *out, size_t n_bytes, const char *text)
+/* 8, 1/8 or 1e-6: how many of `unit` is one of the unit that text begins with, behind the prefix `*prefix`, which is 1
+ * if there is none; 0: no unit that can be converted. Bits and bytes have prefixes, as in Gbit/s; seconds are ms, us,
+ * ns. */
+static double conversion(const char *text, const char *unit, double *prefix)
+{
+    static const char letters[] = "kmgt";
+    static const struct {
+        const char *name;
+        double s;
+    } time[] = { { "ms", 1e-3 }, { "us", 1e-6 }, { "\xc2\xb5s", 1e-6 }, { "ns", 1e-9 }, { "s", 1 } };
+    const char *letter = *text ? strchr(letters, tolower((unsigned char)*text)) : NULL;
+
+    *prefix = 1;
+    for (size_t i = 0; strcmp(unit, "s") == 0 && i < sizeof time / sizeof *time; i++)
+        if (strcmp(text, time[i].name) == 0)
+            return time[i].s;
+    for (const char *l = letters; letter && l <= letter; l++)
+        *prefix *= 1e3;
+    text += letter != NULL;
+    const bool is_bits = strncasecmp(text, "bit", 3) == 0 || strncmp(text, "bps", 3) == 0;
+    const bool is_bytes = text[0] == 'B' || strncasecmp(text, "byte", 4) == 0;
+    if (strncmp(unit, "bit", 3) == 0)
+        return is_bytes ? 8 : is_bits;
+    if (strncmp(unit, "byte", 4) == 0)
+        return is_bits ? 1.0 / 8 : is_bytes;
+    return 0;
+}
+
+/* " (900 Mbit/s is 1.125e+08 bytes/s)" of a number with a unit that can be converted to `unit`. Returns whether it is
+ * one. */
+static bool say_converted(char *out, size_t n_bytes, const char *text, const char *unit)
+{
+    char digits[32];
+    double value, prefix;
+    const int n_digits = (int)strspn(text, "0123456789.");
+    const char *given = text + n_digits + strspn(text + n_digits, " ");
+    const double factor = conversion(given, unit, &prefix);
+
+    snprintf(digits, sizeof digits, "%.*s", n_digits, text);
+    if (factor == 0 || !text_to_f64(digits, &value))
+        return false;
+    snprintf(out, n_bytes, " (%s %s is %g %s)", digits, given, value * prefix * factor, unit);
+    return true;
+}
+
+void text_number_hint(char *out, size_t n_bytes, const char *text, const char *unit)
 {
     char number[32];
     double value;
@@ -226,7 +272,7 @@ void text_number_hint(char *out, size_t n_bytes, const char *text)
         number[--n] = '\0';
     if (comma && !strchr(number, '.'))
         *comma = '.';
-    if (say_prefixed(out, n_bytes, number))
+    if (say_converted(out, n_bytes, number, unit) || say_prefixed(out, n_bytes, number))
         return;
     if (!text_to_f64(number, &value))
         return;
