@@ -35,7 +35,7 @@ bool text_is_ipv6(const char *text);
 bool text_to_f64(const char *text, double *out);
 
 /* out[n_bytes] := what a text that is not a number may mean, to end a message: " (94 % is 0.94)", or " (0.94, with a
- * point)"; "": no suggestion. unit: the number's, as "bytes/s"; bits, bytes and parts of a second are converted to it. */
+ * point)"; "": no suggestion. unit: of the number, as "bytes/s"; bits, bytes and parts of a second are converted. */
 void text_number_hint(char *out, size_t n_bytes, const char *text, const char *unit);
 
 /* Steps through a comma list: copies the next element to out[n_bytes], and moves *rest past it. False: no element left.
