@@ -28,6 +28,7 @@ struct run { /* of this rank */
     const struct accept_terms *terms;
     struct stage_env env;
     double done_weight, stage_weight, all_weight;
+    double told_ratio; /* what was last shown; a stage that trains twice counts once */
     const char *stage_name;
 };
 
@@ -40,15 +41,15 @@ static double weight_of(const struct criteria *c, int s)
 
 static void tell(void *arg, double done_ratio, const char *what)
 {
-    const struct run *run = arg;
+    struct run *run = arg;
+    const double done = run->done_weight + done_ratio * run->stage_weight;
     char text[128];
 
     if (!run->env.out || !run->terms->progress)
         return;
     snprintf(text, sizeof text, "%s%s%s", run->stage_name, what && what[0] ? ": " : "", what ? what : "");
-    run->terms->progress(
-        run->terms->arg,
-        run->all_weight > 0 ? (run->done_weight + done_ratio * run->stage_weight) / run->all_weight : 0, text);
+    run->told_ratio = fmax(run->told_ratio, run->all_weight > 0 ? done / run->all_weight : 0);
+    run->terms->progress(run->terms->arg, run->told_ratio, text);
 }
 
 static void describe(struct acceptance *a, const struct stage_env *env)
@@ -152,6 +153,8 @@ static enum rc run_stages(struct run *run)
             run->terms->keep(run->terms->arg, a);
         TRY(rc);
     }
+    run->stage_weight = 0;
+    tell(run, 0, "");
     if (a)
         a->is_partial = a->stop_signal != 0;
 out:
@@ -185,6 +188,7 @@ enum rc accept_rank(struct world *w, struct compute *compute, int n_threads, con
     struct criteria criteria = *terms->criteria;
     struct fleet fleet = { 0 };
     struct run run = { .terms = terms,
+                       .stage_name = "",
                        .env = { .world = w,
                                 .fleet = &fleet,
                                 .criteria = &criteria,

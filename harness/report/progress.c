@@ -40,15 +40,16 @@ static void format_duration(char *out, size_t n_bytes, uint64_t ns)
         snprintf(out, n_bytes, "%llu:%02llu:%02llu", s / 3600, s / 60 % 60, s % 60);
 }
 
-/* "12/48, 25 %, 0:12 so far, about 0:36 to go"; nothing is foretold before the first piece is done, nor at the
- * end, which may come before the last piece. */
+/* "12/48, 25 %, 0:12 so far, about 0:36 to go"; no time is estimated before the first piece is done, nor at the
+ * end, which may come before the last piece. 100 % means that all is done. */
 static void format_state(char *out, size_t n_bytes, const struct progress *p, uint64_t now_ns, bool is_last)
 {
     const uint64_t elapsed_ns = now_ns - p->started_ns;
     const size_t n_total = p->n_total ? p->n_total : 1;
     const double of_number = p->n_total ? (double)p->n_done / (double)n_total : 1;
     const double done_ratio = isnan(p->done_ratio) ? of_number : p->done_ratio;
-    char elapsed[32], left[64] = "";
+    char number[64] = "", elapsed[32], left[64] = "";
+    const char *when = is_last ? p->n_done < p->n_total ? "ended after " : "took " : "";
 
     format_duration(elapsed, sizeof elapsed, elapsed_ns);
     if (!is_last && p->n_done > 0 && p->n_done < p->n_total && done_ratio > 0) {
@@ -57,8 +58,10 @@ static void format_state(char *out, size_t n_bytes, const struct progress *p, ui
         format_duration(duration, sizeof duration, (uint64_t)((double)elapsed_ns * (1 / done_ratio - 1)));
         snprintf(left, sizeof left, ", about %s to go", duration);
     }
-    snprintf(out, n_bytes, "%zu/%zu, %.0f %%, %s %s%s", p->n_done, p->n_total, 100 * done_ratio, elapsed,
-             is_last ? "in all" : "so far", left);
+    if (!p->hides_number)
+        snprintf(number, sizeof number, "%zu/%zu, ", p->n_done, p->n_total);
+    snprintf(out, n_bytes, "%s%.0f %%, %s%s%s%s", number, floor(100 * done_ratio), when, elapsed,
+             is_last ? "" : " so far", left);
 }
 
 static size_t terminal_columns(FILE *to)
@@ -148,8 +151,8 @@ void progress_fini(struct progress *p, uint64_t now_ns)
     char state[LINE_BYTES];
 
     progress_hide(p);
-    if (p->is_terminal)
-        return;
+    if (p->is_terminal || (p->n_done == 0 && p->n_total > 0))
+        return; /* bad input has an error, and no progress */
     format_state(state, sizeof state, p, now_ns, true);
     fprintf(p->to, "%s\n", state);
     fflush(p->to);

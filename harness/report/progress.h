@@ -17,6 +17,7 @@
 struct progress {
     FILE *to;
     bool is_terminal;
+    bool hides_number; /* print the completed part alone, as pieces mean nothing to a user; the caller sets it */
     size_t n_done, n_total;
     double done_ratio; /* of the time, from progress_weigh(); NaN: use the number of pieces */
     uint64_t started_ns, printed_ns;
@@ -35,7 +36,7 @@ void progress_weigh(struct progress *p, double done_ratio);
 void progress_say(struct progress *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Erase the redrawn line before text goes to the same terminal; the next update draws it again. Elsewhere a no-op. */
 void progress_hide(struct progress *p);
-/* Erase the line (terminal) or print a last line (elsewhere). */
+/* Erase the line (terminal) or print a last line (elsewhere), if anything is done. */
 void progress_fini(struct progress *p, uint64_t now_ns);
 
 #endif

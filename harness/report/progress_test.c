@@ -33,7 +33,7 @@ static void a_log_gets_a_line_at_most_every_ten_seconds(void **state)
     fclose(to);
     assert_string_equal(text, "2/8, 25 %, 0:20 so far, about 1:00 to go: lenet ps\n"
                               "4/8, 50 %, 0:30 so far, about 0:30 to go\n"
-                              "4/8, 50 %, 1:01:10 in all\n");
+                              "4/8, 50 %, ended after 1:01:10\n");
     free(text);
 }
 
@@ -60,6 +60,30 @@ static void long_pieces_show_the_time(void **state)
     free(text);
 }
 
+/* A caller whose pieces are parts of a scale shows the part alone; what ended before its first piece shows nothing. */
+static void a_part_needs_no_number(void **state)
+{
+    struct progress p;
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *to = open_memstream(&text, &n_bytes);
+
+    (void)state;
+    assert_non_null(to);
+    progress_init(&p, to, 1000, 0);
+    progress_fini(&p, 5 * S);
+    p.hides_number = true;
+    progress_weigh(&p, 0.9996);
+    progress_update(&p, 999, "pairwise", 20 * S);
+    progress_weigh(&p, 1);
+    progress_update(&p, 1000, "", 30 * S);
+    progress_fini(&p, 30 * S);
+    fclose(to);
+    assert_string_equal(text, "99 %, 0:20 so far, about 0:00 to go: pairwise\n"
+                              "100 %, took 0:30\n");
+    free(text);
+}
+
 static void nothing_to_do_is_done(void **state)
 {
     struct progress p;
@@ -72,7 +96,7 @@ static void nothing_to_do_is_done(void **state)
     progress_init(&p, to, 0, 0);
     progress_fini(&p, 0);
     fclose(to);
-    assert_string_equal(text, "0/0, 100 %, 0:00 in all\n");
+    assert_string_equal(text, "0/0, 100 %, took 0:00\n");
     free(text);
 }
 
@@ -160,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_gets_a_line_at_most_every_ten_seconds),
         cmocka_unit_test(long_pieces_show_the_time),
+        cmocka_unit_test(a_part_needs_no_number),
         cmocka_unit_test(nothing_to_do_is_done),
         cmocka_unit_test(a_terminal_gets_one_line_redrawn),
         cmocka_unit_test(what_is_said_has_a_line_of_its_own),

@@ -271,6 +271,7 @@ static enum rc run_children(struct self_test *t)
         hold_at("trial", 0, (uint64_t)i);
         TRY(one_in_child(t, i));
     }
+    tell(t);
 out:
     free(node_of_rank);
     return rc;

@@ -152,7 +152,7 @@ static enum rc write_criteria(struct criteria *c, const struct accept_opts *o)
         TRY(limits_of_declared(c, o, sources));
     TRY(file_of_option(file_check_new(o->init, o->force), "init"));
     TRY(file_of_option(criteria_write(c, sources, "Criteria of gradmark accept.\n", o->init), "init"));
-    printf("%s: written; gradmark accept %s tests by it\n", o->init, o->init);
+    printf("%s: written. Test with these limits: gradmark accept %s\n", o->init, o->init);
 out:
     free(sources);
     return rc;
@@ -213,6 +213,7 @@ static void open_progress(struct test *t)
     if (!t->has_progress)
         progress_init(&t->progress, stderr, PROGRESS_PARTS, wait_clock_ns());
     t->has_progress = true;
+    t->progress.hides_number = true;
 }
 
 static void show_progress(void *arg, double done_ratio, const char *what)

@@ -172,6 +172,7 @@ static void show_progress(void *arg, double done_ratio, const char *what)
     else if (done_ratio < 1 && now_ns - p->shown_ns < PROGRESS_NS)
         return;
     p->has_progress = true;
+    p->progress.hides_number = true;
     p->shown_ns = now_ns;
     progress_weigh(&p->progress, done_ratio);
     progress_update(&p->progress, (size_t)(done_ratio * PROGRESS_PARTS), what, now_ns);
