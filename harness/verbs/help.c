@@ -265,8 +265,17 @@ static bool is_heading(const char *heading, size_t n, const char *word)
     return true;
 }
 
-/* The entry of the glossary for this word and its bytes, with its heading; NULL: there is none. word NULL: entry i. */
-static const char *find_entry(const char *word, int i, size_t *n_bytes)
+/* Does this entry of the glossary, n bytes, have the word in code font, as a key or a name in tables? */
+static bool has_code(const char *entry, size_t n, const char *word)
+{
+    char code[WORD_BYTES + 2];
+
+    return snprintf(code, sizeof code, "`%s`", word) < (int)sizeof code && memmem(entry, n, code, strlen(code));
+}
+
+/* The entry of the glossary for this word and its bytes, with its heading; NULL: there is none. word NULL: entry i.
+ * is_code: the first that has it in code font. */
+static const char *find_entry(const char *word, bool is_code, int i, size_t *n_bytes)
 {
     static const char mark[] = "\n### ";
     char name[WORD_BYTES];
@@ -276,9 +285,11 @@ static const char *find_entry(const char *word, int i, size_t *n_bytes)
     for (const char *at = strstr(page, mark); at && at < end; at = next, i--) {
         const char *entry = at + 1, *heading = at + strlen(mark);
         next = strstr(entry, mark);
-        if (word ? !is_heading(heading, strcspn(heading, "\n"), word) : i != 0)
-            continue;
         *n_bytes = (size_t)((next && next < end ? next : end) - entry);
+        if (!word     ? i != 0
+            : is_code ? !has_code(entry, *n_bytes, word)
+                      : !is_heading(heading, strcspn(heading, "\n"), word))
+            continue;
         return entry;
     }
     return NULL;
@@ -369,8 +380,9 @@ static bool print_verb_or_page(const struct verb *const *verbs, const char *word
     const char *page = v ? NULL : find_page(word, 0, name, &n_bytes);
 
     if (!v && !page)
-        page = find_entry(word, 0, &n_bytes);
-
+        page = find_entry(word, false, 0, &n_bytes);
+    if (!v && !page)
+        page = find_entry(word, true, 0, &n_bytes);
     if (v)
         help_print(stdout, v, detail && strcmp(detail, "--help-all") == 0 ? OPT_WHOLE : OPT_BRIEF);
     if (page)
@@ -390,7 +402,7 @@ const char *help_nearest(char out[HELP_WORD_BYTES], const struct verb *const *ve
         snprintf(text[n++], WORD_BYTES, "%s", verbs[i]->name);
     for (int i = 0; n < MOST_KNOWN && find_page(NULL, i, text[n], &n_bytes); i++)
         n++;
-    for (int i = 0; n < MOST_KNOWN && (entry = find_entry(NULL, i, &n_bytes)); i++) {
+    for (int i = 0; n < MOST_KNOWN && (entry = find_entry(NULL, false, i, &n_bytes)); i++) {
         entry += strlen("### ");
         snprintf(text[n++], WORD_BYTES, "%.*s", (int)strcspn(entry, "\n"), entry);
     }
@@ -407,18 +419,29 @@ const char *help_nearest(char out[HELP_WORD_BYTES], const struct verb *const *ve
     return out;
 }
 
-int help_run(const struct verb *const *verbs, char *const *words, const char **unknown)
+/* out[n_bytes] := the words up to the first option, with blanks: "parameter server". Returns the option, or NULL. */
+static const char *join_words(char *out, size_t n_bytes, char *const *words)
+{
+    size_t n = 0;
+
+    for (; *words && (*words)[0] != '-'; words++)
+        n += n < n_bytes ? (size_t)snprintf(out + n, n_bytes - n, "%s%s", n > 0 ? " " : "", *words) : 0;
+    return *words;
+}
+
+int help_run(const struct verb *const *verbs, char *const *words, char unknown[HELP_WORD_BYTES])
 {
     const char *first = words[0];
 
-    *unknown = NULL;
+    unknown[0] = '\0';
     if (first && strcmp(first, "--format") == 0)
         return print_format(verbs, words + 1);
     if (first && first[0] != '-') {
-        if (print_verb_or_page(verbs, first, words[1]))
-            return EXIT_SUCCESS;
-        *unknown = first;
-        return 2;
+        const char *detail = join_words(unknown, HELP_WORD_BYTES, words);
+        if (!print_verb_or_page(verbs, find_verb(verbs, first) ? first : unknown, detail))
+            return 2;
+        unknown[0] = '\0';
+        return EXIT_SUCCESS;
     }
     print_usage(stdout, verbs);
     if (first && strcmp(first, "--all") == 0)

@@ -42,10 +42,10 @@ const char *help_format_word(int i);
 
 /* OPT_BRIEF: the text of --help; OPT_WHOLE: of --help-all. */
 void help_print(FILE *to, const struct verb *v, enum opt_detail detail);
-/* Run gradmark help WORDS. verbs: NULL-terminated. Returns the exit code; *unknown: the word that is neither a
- * subcommand, a page nor a word of the glossary, else NULL. */
-int help_run(const struct verb *const *verbs, char *const *words, const char **unknown);
 enum { HELP_WORD_BYTES = 64 };
+/* Run gradmark help WORDS. verbs: NULL-terminated. Returns the exit code; unknown: the words that are neither a
+ * subcommand, a page nor an entry of the glossary, else "". */
+int help_run(const struct verb *const *verbs, char *const *words, char unknown[HELP_WORD_BYTES]);
 /* out: the nearest of those words, with hyphens for blanks. Returns it; NULL: none is near. */
 const char *help_nearest(char out[HELP_WORD_BYTES], const struct verb *const *verbs, const char *word);
 

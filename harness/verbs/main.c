@@ -233,10 +233,10 @@ static void leave_out_blas_threads(char **argv)
 
 static int run_help(char *const *words)
 {
-    const char *unknown;
-    const int exit_code = help_run(verbs, words, &unknown);
+    char unknown[HELP_WORD_BYTES];
+    const int exit_code = help_run(verbs, words, unknown);
 
-    return unknown ? unknown_verb(unknown, true) : exit_code;
+    return unknown[0] ? unknown_verb(unknown, true) : exit_code;
 }
 
 static int run(int argc, char **argv)
