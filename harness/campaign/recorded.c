@@ -297,6 +297,10 @@ static enum rc refuse_folder(const char *path)
     char inside[PATH_MAX] = "";
     struct stat about;
 
+    if (snprintf(inside, sizeof inside, "%s/report.html", path) < (int)sizeof inside && stat(inside, &about) == 0)
+        return rc_raise(RC_INVAL, "%.300s: not a folder of gradmark compare or accept; its page is there: %.300s", path,
+                        inside);
+    inside[0] = '\0';
     const int n = scandir(path, &entry, NULL, alphasort);
     for (int i = 0; i < n; i++) {
         char file[PATH_MAX];

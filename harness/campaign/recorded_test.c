@@ -414,6 +414,10 @@ static void what_is_no_campaign(void **state)
     assert_int_equal(recorded_open(&kept, kit_path(k, "none")), RC_INVAL);
     assert_int_equal(recorded_open(&kept, k->dir), RC_INVAL);
     assert_non_null(strstr(rc_message(), ": not a folder of gradmark compare or accept (no runs.jsonl"));
+    assert_true(kit_write(k, "report.html", "<html>")); /* of another subcommand */
+    assert_int_equal(recorded_open(&kept, k->dir), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "not a folder of gradmark compare or accept; its page is there: "));
+    assert_non_null(strstr(rc_message(), "/report.html"));
     recorded_write(k, PAIR, 2, &(struct recorded_kit){ .host = NULL });
     assert_int_equal(recorded_open(&kept, kit_path(k, "runs.jsonl")), RC_INVAL);
     assert_non_null(strstr(rc_message(), "the records of 6 launches: give the folder"));
