@@ -92,6 +92,14 @@ static void a_healthy_cluster_passes(void **state)
     (void)state;
     kit_acceptance(&a, 0);
     prints(&a, verdict_print, "PASS: 7 criteria hold on 4 nodes and 8 ranks");
+    kit_acceptance(&a, 0);
+    prints(&a, verdict_print_notes, ""); /* rates have limits */
+    kit_acceptance(&a, 0);
+    for (int i = 0; i < a.n_criteria; i++)
+        a.criterion[i].limit = NAN;
+    prints(&a, verdict_print_notes,
+           "No rate had a limit: a cluster that is slow everywhere passes, too. To write limits: gradmark accept "
+           "--init FILE\n");
 }
 
 static void no_data_is_no_pass(void **state)

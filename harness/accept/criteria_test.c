@@ -322,8 +322,9 @@ static void records_and_help_have_every_key(void **state)
         snprintf(wanted, sizeof wanted, "\"%s\":", criteria_keys[i].name);
         assert_non_null(strstr(line, wanted));
     }
-    assert_non_null(strstr(text, "  least_repeats_count: least repeats of what ranks and pairs of nodes measure\n"
-                                 "      repeats: a whole number from 2 to 64; default 3\n"));
+    assert_non_null(strstr(text,
+                           "  least_repeats_count: least repeats of each measurement of ranks and pairs of nodes\n"
+                           "      repeats: a whole number from 2 to 64; default 3\n"));
     assert_non_null(strstr(line, "\"least_flops_per_s\":15000000000.0,"));
     assert_non_null(strstr(line, "\"least_repeats_count\":3,\"most_repeats_count\":10,"));
     assert_non_null(strstr(line, "\"collective_bytes\":\"8,16\""));

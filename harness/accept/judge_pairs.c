@@ -109,9 +109,18 @@ static bool is_explained(const struct acceptance *a, int i, int j)
     return false;
 }
 
+/* Is the limit that all pairs break about 8 times what they have, as one in bits is? */
+static bool seems_in_bits(const struct pair_limit *l, double measured)
+{
+    enum { LEAST_TIMES = 7, MOST_TIMES = 10 };
+
+    return l->at_least && l->limit >= LEAST_TIMES * measured && l->limit <= MOST_TIMES * measured;
+}
+
 static enum rc add_broken(struct acceptance *a, const struct pair_limit *l, struct finding f, double measured)
 {
     char is[QUANTITY_BYTES], limit[QUANTITY_BYTES];
+    const bool is_question = f.subject == SUBJECT_FLEET && seems_in_bits(l, measured);
 
     f.stage = ACCEPT_PAIRWISE;
     f.metric = l->metric;
@@ -120,8 +129,9 @@ static enum rc add_broken(struct acceptance *a, const struct pair_limit *l, stru
     f.expected = l->limit;
     quantity_text(is, sizeof is, measured, l->unit);
     quantity_text(limit, sizeof limit, l->limit, l->unit);
-    snprintf(f.text, sizeof f.text, "%s%s; the limit is %s %s", f.subject == SUBJECT_LINK ? "" : "every pair: ", is,
-             l->at_least ? "at least" : "at most", limit);
+    snprintf(f.text, sizeof f.text, "%s%s; the limit is %s %s%s", f.subject == SUBJECT_LINK ? "" : "every pair: ", is,
+             l->at_least ? "at least" : "at most", limit,
+             is_question ? ", about 8 times as much; is it in bits, not bytes?" : "");
     return acceptance_add_finding(a, &f);
 }
 

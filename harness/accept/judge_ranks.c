@@ -264,11 +264,10 @@ static enum rc judge_disturbance(struct judging *j)
     row->limit = most;
     row->unit = m->unit;
     row->n_samples = j->a->n_ranks;
-    row_end(
-        row, OUTCOME_NO_DATA,
-        "others took %.0f %% of the ranks' time, and more than %.0f %% is too much to judge anything; end what runs "
-        "beside the test, start no more ranks than cores, or leave these nodes out",
-        100 * taken, 100 * most);
+    row_end(row, OUTCOME_NO_DATA,
+            "others took %.0f %% of the ranks' time, and more than %.0f %% is too much for a pass; end what runs "
+            "beside the test, start no more ranks than cores, or leave these nodes out",
+            100 * taken, 100 * most);
     return RC_OK;
 }
 

@@ -48,6 +48,11 @@ static void pairs_below_the_limit_are_named(void **state)
     judge_it(f);
     assert_int_equal(f->a.n_findings, 1);
     assert_finding(f, 0, SUBJECT_FLEET, 0, 6e7, 2e8);
+    assert_string_equal(f->a.finding[0].text, "every pair: 60 MB/s; the limit is at least 200 MB/s");
+    limits(f, "least_pair_bytes_per_s=4.8e8"); /* 480 Mbit/s are 60 MB/s */
+    judge_it(f);
+    assert_string_equal(f->a.finding[0].text, "every pair: 60 MB/s; the limit is at least 480 MB/s, about 8 times as "
+                                              "much; is it in bits, not bytes?");
 }
 
 static void latency_has_a_limit(void **state)

@@ -177,7 +177,7 @@ static void a_busy_machine_never_passes(void **state)
         set_metric(f, METRIC_DETOUR, r, 0.91);
     judge_it(f);
     assert_row(f, "quiet machine", OUTCOME_NO_DATA,
-               "others took 91 % of the ranks' time, and more than 10 % is too much to judge anything; end what runs "
+               "others took 91 % of the ranks' time, and more than 10 % is too much for a pass; end what runs "
                "beside the test, start no more ranks than cores, or leave these nodes out");
     assert_int_equal(f->a.stage[ACCEPT_NOISE].outcome, OUTCOME_NO_DATA);
     assert_int_equal(f->a.outcome, OUTCOME_NO_DATA);

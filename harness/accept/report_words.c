@@ -370,6 +370,22 @@ static bool is_quiet_unknown(const struct acceptance *a)
            a->stage[ACCEPT_NOISE].outcome == OUTCOME_SKIPPED;
 }
 
+/* Of a pass: were nodes compared with each other alone, though their rates were measured? */
+static bool has_no_limit_of_rates(const struct acceptance *a)
+{
+    bool is_measured = false;
+
+    for (int i = 0; i < a->n_criteria; i++) {
+        const struct criterion *c = &a->criterion[i];
+        if (c->stage == ACCEPT_PREFLIGHT || c->stage == ACCEPT_NOISE || c->stage == ACCEPT_SOAK)
+            continue;
+        if (isfinite(c->limit))
+            return false;
+        is_measured = is_measured || isfinite(c->measured);
+    }
+    return a->outcome == OUTCOME_PASS && is_measured;
+}
+
 void verdict_print_notes(const struct acceptance *a, FILE *to)
 {
     char faults[ACCEPT_INJECTED_BYTES];
@@ -377,6 +393,10 @@ void verdict_print_notes(const struct acceptance *a, FILE *to)
     line_text(faults, sizeof faults, a->injected);
     if (faults[0])
         fprintf(to, "Faults were injected by --inject: %s.\n", faults);
+    if (has_no_limit_of_rates(a))
+        fputs("No rate had a limit: a cluster that is slow everywhere passes, too. To write limits: gradmark accept "
+              "--init FILE\n",
+              to);
     if (is_quiet_unknown(a))
         fputs("Stage noise was skipped: nothing checked that the machine was quiet.\n", to);
     if (a->stop_signal)

@@ -375,9 +375,9 @@ enum rc self_test_print(const struct trial_result *result, int n, FILE *to)
             TRY(kind_row(t, &sum, k, median_found_after_s(result, n, k, scratch)));
     table_print(t, to);
     fprintf(to,
-            "false alarms: %d findings without a fault, of %ld healthy nodes and ranks in %d trials; of %d trials "
-            "without any fault %d had one\n",
-            sum.n_false, sum.n_subjects, n, sum.n_healthy, sum.n_alarmed);
+            "false alarms: %d findings without a fault, of %ld healthy nodes and ranks in %d trials; of %d trial%s "
+            "without a fault, %d had one\n",
+            sum.n_false, sum.n_subjects, n, sum.n_healthy, sum.n_healthy == 1 ? "" : "s", sum.n_alarmed);
     if (sum.n_untested > 0)
         fprintf(to, "%d trials could not test\n", sum.n_untested);
     for (int i = 0; i < n; i++)

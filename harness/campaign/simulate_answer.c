@@ -104,7 +104,7 @@ static void tell_model(const struct simulate *s, size_t profile, FILE *to)
     if (s->n_counts > 1)
         fprintf(to,
                 is_always_fastest(s, best) ? " With fewer GPUs %s is fastest, too."
-                                           : " With fewer GPUs not always %s is fastest.",
+                                           : " With fewer GPUs, %s is not always fastest.",
                 simulate_way_exchange(&s->way[best->way]));
     fputc('\n', to);
 }

@@ -113,7 +113,7 @@ static void print_key(const struct cluster *c, const struct cluster_sources *sou
     cluster_key_format(c, key, value, sizeof value);
     printf("%s%-26s %s %s\n    %s%s%s\n    %s%s\n", title, k->name, value, k->unit, k->meaning,
            cluster_key_matters(c, key) ? "" : "; without effect here: needs ",
-           cluster_key_matters(c, key) ? "" : k->only, sources->text[key][0] ? "source: " : "source: not told",
+           cluster_key_matters(c, key) ? "" : k->only, sources->text[key][0] ? "source: " : "source: none given",
            sources->text[key]);
 }
 
