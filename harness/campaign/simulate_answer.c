@@ -159,7 +159,7 @@ static void tell_how_sure(const struct simulate *s, FILE *to)
                 100 * fabs(most->ratio - 1));
     else if (!s->terms->has_assumptions)
         fprintf(to, " (their effect: --out FOLDER)");
-    fprintf(to, ".\n");
+    fprintf(to, ". How wrong such predictions were: gradmark help predict.md, \"Know how wrong it is\".\n");
 }
 
 static void tell_failures(const struct simulate *s, FILE *to)

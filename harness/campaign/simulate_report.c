@@ -96,17 +96,18 @@ static void print_line(void *to, const char *line)
     fprintf(to, "%s\n", line);
 }
 
-static void print_terms(const struct simulate *s, FILE *to)
+/* has_exposed: the table above has that column. */
+static void print_terms(const struct simulate *s, bool has_exposed, FILE *to)
 {
     const struct simulate_terms *t = s->terms;
     char band[SIMULATE_SENTENCE_BYTES];
 
     simulate_band_text(band, sizeof band, s);
     fprintf(to, "%s\n", band);
-    fprintf(
-        to,
-        "efficiency: step time of one GPU alone / step time of all. exposed: the mean part of a step in which a GPU "
-        "does not compute: exchange that is not hidden, its update, and waiting for slower GPUs\n");
+    fprintf(to, "efficiency: step time of one GPU alone / step time of all.%s\n",
+            has_exposed ? " exposed: the mean part of a step in which a GPU does not compute: exchange that is not "
+                          "hidden, its update, and waiting for slower GPUs"
+                        : "");
     if (t->cluster_set[0])
         fprintf(to, "values of the description that were set: %s\n", t->cluster_set);
     for (size_t i = 0; i < s->profiles.n; i++)
@@ -186,7 +187,7 @@ enum rc simulate_print(const struct simulate *s, FILE *to)
     TRY(print_systems(s, to));
     TRY(print_assumptions(s, to));
     simulate_crossovers(s, print_line, to);
-    print_terms(s, to);
+    print_terms(s, true, to);
     if (fflush(to) != 0 || ferror(to))
         FAIL(RC_IO, "the table cannot be written");
 out:
@@ -231,7 +232,7 @@ enum rc simulate_print_rest(const struct simulate *s, FILE *to)
         simulate_network_claims(s, print_line, text.lines);
     fputc('\n', text.lines);
     simulate_crossovers(s, print_line, text.lines);
-    print_terms(s, text.lines);
+    print_terms(s, false, text.lines);
     TRY(terminal_text_close(&text, to));
     if (fflush(to) != 0 || ferror(to))
         FAIL(RC_IO, "the table cannot be written");

@@ -3,11 +3,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
 #include "harness/base/opt.h"
 #include "harness/base/share.h"
+#include "harness/base/text.h"
 #include "harness/campaign/reproduce_fit.h"
 #include "harness/verbs/simulating.h"
 #include "harness/verbs/verb.h"
@@ -73,7 +75,10 @@ static const char preset_name[] = "horovod-512";
 static enum rc check_use(const struct verb_call *call)
 {
     const struct reproduce_opts *o = call->opts;
+    const char *const built_in[] = { preset_name, NULL }, *name = call->operand[0];
 
+    if (name && strcmp(name, preset_name) != 0 && text_nearest(name, built_in) && access(name, F_OK) != 0)
+        return rc_raise(RC_INVAL, "%.100s: no such file or table; the built-in table is %s", name, preset_name);
     if (call->operand[0] && strcmp(call->operand[0], preset_name) == 0 && o->cluster[0])
         return rc_raise(RC_INVAL,
                         "--cluster %.100s: the rows of %s name their clusters; --cluster-set changes values of "
@@ -304,7 +309,7 @@ static const char *operand_name(int i)
 }
 
 static const struct verb_example examples[] = {
-    { "reproduce horovod-512", "Print all rows of the built-in table (2 minutes)" },
+    { "reproduce horovod-512", "Print all rows of the built-in table (3 minutes)" },
     { "reproduce horovod-512 --no-bands", "Without the range of each prediction (10 s)" },
     { "reproduce horovod-512 --out charts", "Draw its charts, too, into the folder charts (20 minutes)" },
     { "reproduce my.csv --cluster my.yaml --profile vgg16=vgg16.json", "Your table, on your cluster" },

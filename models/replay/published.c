@@ -230,8 +230,8 @@ static enum rc explain(const struct published *p, const struct published_wish *w
         list_add(&batches, r->batch > 0 ? text : "rates with an unpublished batch");
     }
     if (models.text[0] == '\0')
-        return rc_raise(RC_INVAL, "--published %.40s: no rate of such a GPU was published; there are %s", gpu,
-                        gpus.text);
+        return rc_raise(RC_INVAL, "--published %.40s: no rate of such a GPU was published; there are %s%s", gpu,
+                        gpus.text, own_rate);
     if (precisions.text[0] == '\0')
         return rc_raise(RC_INVAL, "--model %.40s: no rate on %.40s was published; there are %s%s", model, gpu,
                         models.text, own_rate);
