@@ -377,6 +377,20 @@ enum rc recorded_begin(struct recorded *out, const char *path)
     return RC_OK;
 }
 
+/* RC_INVAL. A run that was stopped has a folder of its name and ".partial". */
+static enum rc refuse_missing(const char *path)
+{
+    const char *const why = strerror(errno);
+    char partial[PATH_MAX];
+    struct stat about;
+
+    if (snprintf(partial, sizeof partial, "%s.partial", path) < (int)sizeof partial && stat(partial, &about) == 0 &&
+        S_ISDIR(about.st_mode))
+        return rc_raise(RC_INVAL, "%.300s: is not finished; its subcommand continues it with --continue %.300s", path,
+                        path);
+    return rc_raise(RC_INVAL, "%s: %s", path, why);
+}
+
 enum rc recorded_open(struct recorded *out, const char *path)
 {
     struct recorded k = { .manifest = NULL };
@@ -387,7 +401,7 @@ enum rc recorded_open(struct recorded *out, const char *path)
 
     *out = (struct recorded){ .manifest = NULL };
     if (stat(path, &about) != 0)
-        FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
+        TRY(refuse_missing(path));
     TRY(recorded_begin(&k, path));
     if (S_ISDIR(about.st_mode)) {
         r.path = runs;

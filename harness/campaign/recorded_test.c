@@ -412,6 +412,11 @@ static void what_is_no_campaign(void **state)
     struct recorded kept;
 
     assert_int_equal(recorded_open(&kept, kit_path(k, "none")), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "/none: No such file or directory"));
+    assert_int_equal(mkdir(kit_path(k, "none.partial"), 0700), 0);
+    assert_int_equal(recorded_open(&kept, kit_path(k, "none")), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "/none: is not finished; its subcommand continues it with --continue "));
+    assert_int_equal(rmdir(kit_path(k, "none.partial")), 0);
     assert_int_equal(recorded_open(&kept, k->dir), RC_INVAL);
     assert_non_null(strstr(rc_message(), ": not a folder of gradmark compare or accept (no runs.jsonl"));
     assert_true(kit_write(k, "report.html", "<html>")); /* of another subcommand */
