@@ -36,6 +36,16 @@ static int columns_of(const char *text, size_t n_bytes)
     return n;
 }
 
+/* Of the first word of text. A % belongs to the number before it: "88.0 %" is one word. */
+static size_t word_bytes(const char *text)
+{
+    size_t n = strcspn(text, " \n");
+
+    while (text[n] == ' ' && text[n + 1] == '%')
+        n += 1 + strcspn(text + n + 1, " \n");
+    return n;
+}
+
 /* Prints the words of text in lines of at most n_columns. The first has n_used columns before them, the following ones
  * begin with n_indent blanks. A longer word stands alone. */
 static void print_words(FILE *to, const char *text, size_t n_bytes, int n_used, int n_indent, int n_columns)
@@ -43,7 +53,7 @@ static void print_words(FILE *to, const char *text, size_t n_bytes, int n_used, 
     size_t at = strspn(text, " ");
 
     for (bool is_first = true; at < n_bytes; is_first = false) {
-        const size_t n_word = strcspn(text + at, " \n");
+        const size_t n_word = word_bytes(text + at);
         const int n = columns_of(text + at, n_word);
         if (!is_first && n_used + 1 + n > n_columns) {
             fprintf(to, "\n%*s", n_indent, "");

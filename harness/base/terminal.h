@@ -10,8 +10,9 @@
 
 /* Columns of the terminal that `to` writes to; 0: it is no terminal, or the columns are unknown. */
 int terminal_columns(FILE *to);
-/* Prints text. Breaks a line of more than n_columns between words; each part after the first begins with the blanks of
- * the line and two more. A longer word stands alone. n_columns 0: no line is broken. */
+/* Prints text. Breaks a line of more than n_columns between words, but not between a number and "%"; each part after
+ * the first begins with the blanks of the line and two more. A longer word stands alone. n_columns 0: breaks no line.
+ */
 void terminal_wrap(FILE *to, const char *text, int n_columns);
 
 /* For texts like --help: 79, or the columns of a narrower terminal. */

@@ -34,6 +34,9 @@ static void lines_are_broken_between_words(void **state)
     assert_wrapped("±±± ±±±", 7, "±±± ±±±");
     assert_wrapped("±±± ±±±", 6, "±±±\n  ±±±");
     assert_wrapped("\n\n", 5, "\n\n");
+    assert_wrapped("it is 88.0 %.", 11, "it is\n  88.0 %.");
+    assert_wrapped("up to 1 % of it", 7, "up to\n  1 %\n  of it");
+    assert_wrapped("1 %\n% 2 %", 4, "1 %\n%\n  2 %");
 }
 
 static void assert_filled(const char *text, int n_before, int n_columns, const char *expected)
