@@ -162,8 +162,6 @@ void bottleneck_short_text(char *out, size_t n_bytes, const struct bottleneck *b
     snprintf(out, n_bytes, "%s, %.0f %%", short_name(b->part, t->n_ranks > t->n_workers, is_server), 100 * b->ratio);
 }
 
-static const double EQUAL = 1e-9;
-
 struct crossovers crossovers_find(const int *n_gpus, const double *first, const double *second, size_t n)
 {
     struct crossovers c = { .are_equal = true, .first_leads = false, .n = 0 };
@@ -172,7 +170,7 @@ struct crossovers crossovers_find(const int *n_gpus, const double *first, const 
 
     for (size_t i = 0; i < n; i++) {
         const double lead = log(first[i] / second[i]), at = log(n_gpus[i]);
-        if (!(fabs(lead) > EQUAL))
+        if (!(fabs(lead) > CROSSOVER_EQUAL))
             continue;
         if (!has_before)
             c.first_leads = lead > 0;

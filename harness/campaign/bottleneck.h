@@ -40,6 +40,7 @@ void bottleneck_short_text(char *out, size_t n_bytes, const struct bottleneck *b
 /* The numbers of GPUs at which one way to exchange becomes faster than another. */
 
 enum { CROSSOVER_MOST = 8 };
+#define CROSSOVER_EQUAL 1e-3 /* rates that differ by less, relatively, count as equal */
 
 struct crossovers {
     bool are_equal;              /* at every number of GPUs, within the tolerance */
@@ -50,8 +51,8 @@ struct crossovers {
 
 /*
  * first[n], second[n]: rates on n_gpus[n] GPUs, ascending. Between two numbers of GPUs the logarithm of the ratio of
- * both rates is interpolated linearly over the logarithm of GPUs. At points where both are equal, to 1 in 10^9, neither
- * leads. Pure.
+ * both rates is interpolated linearly over the logarithm of GPUs. At points where both are equal, within
+ * CROSSOVER_EQUAL, neither leads. Pure.
  */
 struct crossovers crossovers_find(const int *n_gpus, const double *first, const double *second, size_t n);
 

@@ -134,7 +134,7 @@ static void there_and_back(void **state)
 static void equal_points(void **state)
 {
     const int n_gpus[] = { 1, 2, 4, 8, 16 };
-    const double first[] = { 5, 5, 7, 5, 7 }, second[] = { 5, 5 + 1e-12, 6, 5, 6 };
+    const double first[] = { 5, 5, 7, 5, 7 }, second[] = { 5, 5 + 1e-3, 6, 5, 6 };
     const struct crossovers same = crossovers_find(n_gpus, first, second, 5);
     const double turned[] = { 5, 5, 7, 5, 5 };
     const struct crossovers c = crossovers_find(n_gpus, turned, second, 5);

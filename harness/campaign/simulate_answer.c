@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/terminal.h"
+#include "harness/campaign/bottleneck.h"
 #include "harness/campaign/simulate.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/report/table.h"
@@ -65,12 +66,14 @@ static void tell_efficiency(const struct simulate_point *p, FILE *to)
         fprintf(to, " (band %.1f to %.1f)", 100 * p->efficiency.low, 100 * p->efficiency.high);
 }
 
-/* What efficiency is relative to. */
-static void tell_alone(const struct simulate *s, size_t profile, FILE *to)
+/* What efficiency is relative to, and what all GPUs gain. */
+static void tell_alone(const struct simulate *s, size_t profile, const struct simulate_point *best, FILE *to)
 {
     const struct used_profile *p = &s->profiles.profile[profile];
 
     fprintf(to, "  One GPU alone: %.1f images/s, batch %d, %s.", p->images_per_s, p->batch, p->precision);
+    if (best->n_gpus > 1)
+        fprintf(to, " %d GPUs are %.2f times as fast.", best->n_gpus, best->images_per_s / p->images_per_s);
     if (s->terms->published[0])
         fprintf(to, " Other published rates: gradmark profile --list.");
     fputc('\n', to);
@@ -93,17 +96,19 @@ static void tell_model(const struct simulate *s, size_t profile, FILE *to)
             next ? " is fastest" : "", best->images_per_s);
     tell_efficiency(best, to);
     fprintf(to, ".\n");
-    tell_alone(s, profile, to);
+    tell_alone(s, profile, best, to);
     if (!next)
         return;
     simulate_way_name(way, sizeof way, &s->way[next->way]);
     if (!isnan(best->efficiency.high) && best->efficiency.low <= next->efficiency.high)
         fprintf(to, "  Cannot tell whether %s is slower: the bands overlap.", way);
+    else if (next->images_per_s > (1 - CROSSOVER_EQUAL) * best->images_per_s)
+        fprintf(to, "  Within %.1f %% as fast: %s.", 100 * CROSSOVER_EQUAL, way);
     else
         fprintf(to, "  Next is %s: %.2f times as fast.", way, next->images_per_s / best->images_per_s);
-    if (s->n_counts > 1)
+    if (s->n_counts > 1 && s->n_gpus[s->n_counts - 2] > 1)
         fprintf(to,
-                is_always_fastest(s, best) ? " With fewer GPUs %s is fastest, too."
+                is_always_fastest(s, best) ? " With fewer GPUs, %s is fastest, too."
                                            : " With fewer GPUs, %s is not always fastest.",
                 simulate_way_exchange(&s->way[best->way]));
     fputc('\n', to);
@@ -381,7 +386,8 @@ const char *simulate_assumptions_text(void)
 const char *simulate_systems_text(void)
 {
     return "MB: sent by network cards for each GPU and step; busiest card: the part of a step in which it is at work; "
-           "staleness: mean number of updates between a pull and its push; slow link: throughput with the cards of "
+           "staleness: mean number of updates between a pull and its push: with late gradients, training needs more "
+           "images; slow link: throughput with the cards of "
            "one random host at a tenth of their rate, divided by the throughput without";
 }
 

@@ -48,7 +48,7 @@ static enum rc print_point(struct table *t, const struct simulate *s, const stru
         TRY(table_cell(t, "-"));
     TRY(table_cell(t, "%.1f", p->images_per_s));
     TRY(table_cell(t, "%.4g", 1e3 * p->step_s));
-    TRY(table_cell(t, "%.4g", 1e3 * p->exposed_s));
+    TRY(table_cell(t, "%.4g", p->exposed_s < 1e-6 * p->step_s ? 0 : 1e3 * p->exposed_s));
     TRY(table_cell(t, "%.0f %%", 100 * p->exposed_s / p->step_s));
     TRY(table_cell(t, "%s", bottleneck));
 out:
