@@ -136,7 +136,7 @@ static enum rc judge_sums(struct judging *j, enum accept_stage stage)
     enum rc rc = RC_OK;
 
     if (t.n_checks == 0 && t.is_measured) {
-        row_end(row, OUTCOME_SKIPPED, "compute %s has no numbers %s", a->compute, t.to_sum);
+        row_end(row, OUTCOME_SKIPPED, "--compute %s computes no numbers %s", a->compute, t.to_sum);
         return RC_OK;
     }
     row->n_samples = (int)t.n_checks;

@@ -54,7 +54,7 @@ static void wrong_sums_fail(void **state)
     f->a.sum_checks_count = 0; /* a hollow backend */
     snprintf(f->a.compute, sizeof f->a.compute, "hollow");
     judge_it(f);
-    assert_row(f, "sums are right", OUTCOME_SKIPPED, "compute hollow has no numbers to sum");
+    assert_row(f, "sums are right", OUTCOME_SKIPPED, "--compute hollow computes no numbers to sum");
     assert_outcomes(f, ACCEPT_COLLECTIVES, OUTCOME_NO_LIMIT, OUTCOME_PASS);
 }
 
@@ -111,7 +111,7 @@ static void wrong_pulls_fail(void **state)
     f->a.pull_checks_count = 0; /* a hollow backend */
     snprintf(f->a.compute, sizeof f->a.compute, "hollow");
     judge_it(f);
-    assert_row(f, "pulls are right", OUTCOME_SKIPPED, "compute hollow has no numbers to push");
+    assert_row(f, "pulls are right", OUTCOME_SKIPPED, "--compute hollow computes no numbers to push");
     assert_outcomes(f, ACCEPT_PS, OUTCOME_NO_LIMIT, OUTCOME_PASS);
 }
 

@@ -44,7 +44,7 @@ static void tell_rows(const struct reproduction *r, FILE *to)
     fprintf(to, "%zu %s efficienc%s predicted by simulation", count.n_rows, reproduction_of_table(r),
             count.n_rows == 1 ? "y was" : "ies were");
     if (n_not_counted > 0)
-        fprintf(to, "; %zu of them %s in no mean", n_not_counted, n_not_counted == 1 ? "is" : "are");
+        fprintf(to, "; %zu of them %s not count in the means", n_not_counted, n_not_counted == 1 ? "does" : "do");
     if (n_failed > 0)
         fprintf(to, "; %zu failed", n_failed);
     fprintf(to, ".\n");
