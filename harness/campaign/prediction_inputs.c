@@ -202,6 +202,8 @@ enum rc used_profile_given(char *file, size_t n_bytes, bool *is_given, const cha
     *is_given = false;
     while (profiles && profiles[0] && text_next(&profiles, item, sizeof item)) {
         const size_t n_name = strcspn(item, "=");
+        if (item[n_name] == '\0' && item[0] && strcmp(item, model) != 0)
+            return rc_raise(RC_INVAL, "--profile %.100s: use MODEL=FILE,MODEL=FILE, as %s=%.100s", item, model, item);
         if (item[n_name] == '\0' || n_name == 0 || item[n_name + 1] == '\0')
             return rc_raise(RC_INVAL, "--profile %.100s: use MODEL=FILE,MODEL=FILE", item);
         if (strlen(model) != n_name || strncmp(item, model, n_name) != 0)

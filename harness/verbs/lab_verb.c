@@ -125,7 +125,7 @@ static const struct opt table[] = {
         "folder for each lab, and slides"),
     OPT_TEXT_(struct lab_opts, without, "without", "", "STEP",
               "step that lab distribute leaves out: broadcast, shard, average, scaling or rank0-save"),
-    OPT_U64_(struct lab_opts, workers, "workers", "", 2, 64, "", "workers of labs with several (default: 2)"),
+    OPT_U64_(struct lab_opts, workers, "workers", "", 2, 64, "", "workers of lab distribute (default: 2)"),
     OPT_BOOL_(struct lab_opts, terminal, "terminal", "false", "draw on the terminal, too, as text"),
     OPT_BOOL_(struct lab_opts, exercise, "exercise", "false",
               "write a program with gaps, NAME.c. It is in the folder of --results, or here"),
@@ -655,6 +655,12 @@ static const struct verb_example examples[] = {
     { NULL, NULL },
 };
 
+#define LAB_TRAIN_HINT "a lab has fixed values. Its page lists commands of gradmark train, which you can change"
+static const struct verb_hint hints[] = {
+    { "batch", LAB_TRAIN_HINT }, { "lr", LAB_TRAIN_HINT },    { "seed", LAB_TRAIN_HINT },
+    { "steps", LAB_TRAIN_HINT }, { "model", LAB_TRAIN_HINT }, { NULL, NULL },
+};
+
 const struct verb verb_lab = {
     .name = "lab",
     .summary = "run a lesson about SGD, with pictures and questions",
@@ -669,6 +675,7 @@ const struct verb verb_lab = {
                     "slides of all pictures.\n\n"
                     "An exercise is a program with gaps. --check grades it.",
     .example = examples,
+    .hint = hints,
     .page = "teach",
     .has_records = true,
     .format = verb_format_table,

@@ -322,6 +322,14 @@ static const struct verb_basics basics[] = {
     { NULL, NULL },
 };
 
+static const struct verb_hint hints[] = {
+    { "batch", "each profile has its batch: gradmark profile --batch N makes one" },
+    { "workers", "the numbers of workers are --gpus" },
+    { "model", "the models are --models" },
+    { "mode", "the modes are --modes" },
+    { NULL, NULL },
+};
+
 const struct verb verb_simulate = {
     .name = "simulate",
     .summary = "predict how fast models train on a described cluster",
@@ -332,6 +340,7 @@ const struct verb verb_simulate = {
         "the description of the cluster, whose assumed values are listed. With --out it also simulates the "
         "effect of each of them, which takes about three times as long. --no-what-if leaves all of that out.",
     .example = examples,
+    .hint = hints,
     .basics = basics,
     .page = "predict",
     .has_records = true,

@@ -456,6 +456,7 @@ static const struct verb_hint hints[] = {
     { "staleness", "bounded staleness is --mode ps --consistency ssp:4" },
     { "learning-rate", "the learning rate is --lr" },
     { "epochs", "the length of a training is --steps" },
+    { "model *", "a network of your own needs a profile: see gradmark help predict" },
     { "mode async", "write --mode ps --consistency async" },
     { "mode ssp", "write --mode ps --consistency ssp:4" },
     { "mode sync", "write --mode allreduce, or --mode ps --consistency sync" },

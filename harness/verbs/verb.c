@@ -250,16 +250,21 @@ static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb 
 }
 
 /* Returns rc, the result of the parser. If the parser refused an option or a value that v has a hint for, the hint
- * replaces its message. The match is by the start of that message ("--NAME: no such option", "--NAME VALUE: "), so it
- * depends on the wording in base/opt.c. */
+ * replaces its message; one for any value ("model *") follows it. The match is by that message ("--NAME: no such
+ * option", "--NAME VALUE: ", "must be one of"), so it depends on the wording in base/opt.c. */
 static enum rc hinted(enum rc rc, const struct verb *v)
 {
-    char unknown[64];
+    char unknown[64], message[RC_MESSAGE_BYTES];
 
+    snprintf(message, sizeof message, "%s", rc == RC_INVAL ? rc_message() : "");
     for (const struct verb_hint *h = v->hint; rc == RC_INVAL && h && h->option; h++) {
+        const size_t n_name = strcspn(h->option, "*");
+        if (h->option[n_name] && strncmp(message, "--", 2) == 0 && strncmp(message + 2, h->option, n_name) == 0 &&
+            strstr(message, ": must be one of "))
+            return rc_raise(RC_INVAL, "%s; %s", message, h->instead);
         const bool has_value = strchr(h->option, ' ');
         snprintf(unknown, sizeof unknown, "--%s: %s", h->option, has_value ? "" : "no such option");
-        if (strncmp(rc_message(), unknown, strlen(unknown)) == 0)
+        if (strncmp(message, unknown, strlen(unknown)) == 0)
             return rc_raise(RC_INVAL, "--%s: %s; %s", h->option, has_value ? "no such choice" : "no such option",
                             h->instead);
     }

@@ -63,7 +63,8 @@ struct verb_short { /* another spelling of an option, as in other programs */
     const char *given, *option;
 };
 
-struct verb_hint { /* an option, or an option with a value ("mode async"), that it does not have; its replacement */
+struct verb_hint { /* an option, an option with a value ("mode async"), or with any value ("model *"), that it
+                       does not have; its replacement */
     const char *option, *instead;
 };
 
