@@ -122,6 +122,8 @@ enum rc atomic_folder_open(struct atomic_folder *out, const char *path)
         FAIL(RC_INVAL, "%s: is a link to nothing", path);
     if (is_there && (stat(f.path, &there) != 0 || stat(".", &here) != 0))
         FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
+    if (is_there && !S_ISDIR(there.st_mode))
+        FAIL(RC_INVAL, "%s: is there already, and is no folder; name another", path);
     if (is_there && there.st_dev == here.st_dev && there.st_ino == here.st_ino)
         FAIL(RC_INVAL, "%s: is the folder this runs in, which cannot be replaced; name one in it", path);
     TRY(make_parents(&f));

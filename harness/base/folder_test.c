@@ -88,6 +88,9 @@ static void folders_that_stay_are_continued(void **state)
     assert_int_equal(atomic_folder_commit(&f), RC_OK);
     assert_int_equal(access(partial, F_OK), -1);
     /* files at its path are nobody's to replace */
+    snprintf(text, sizeof text, "%s/a/text", folder);
+    assert_int_equal(atomic_folder_open(&f, text), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "/text: is there already, and is no folder; name another"));
     assert_int_equal(mkdir(partial, 0777), 0);
     assert_int_equal(atomic_folder_reopen_partial(&f, path), RC_INVAL);
     assert_int_equal(rmdir(partial), 0);

@@ -394,7 +394,8 @@ enum rc begun_open_file(struct begun *out, const char *folder, const char *path,
     *out = (struct begun){ 0 };
     snprintf(k.file, sizeof k.file, "%s", slash ? slash + 1 : path);
     if (access(path, R_OK) != 0)
-        FAIL(RC_INVAL, "--continue %s: holds no campaign: %s: %s", folder, path, strerror(errno));
+        FAIL(RC_INVAL, "--continue %s: %s cannot be read: %s; use the folder of one comparison", folder, k.file,
+             strerror(errno));
     TRY(file_of_option(file_open_text(&from, path, "what gradmark wrote"), "continue"));
     k.manifest = json_loadf(from, 0, &error);
     if (!k.manifest)

@@ -345,7 +345,8 @@ static enum rc read_line(struct reader *r, const char *line, size_t n_bytes, boo
 
     r->line++;
     *is_cut = r->is_partial && line[n_bytes - 1] != '\n';
-    snprintf(why, sizeof why, "not a record: %s", record ? "" : error.text);
+    snprintf(why, sizeof why, "not a record: %s%s", record ? "" : error.text,
+             r->line > 1 ? "" : "; use a folder of results, or a file of records (.jsonl)");
     if (*is_cut) {
         json_decref(record);
         return RC_OK;
