@@ -178,7 +178,7 @@ static enum rc show_table(const struct batch_size *b, struct lesson *l)
 
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     TRY(fill_table(t, b));
-    TRY(lesson_table(l, t, "where each training ended; the median step here, and an epoch of such steps"));
+    TRY(lesson_table(l, t, "where each training ended, and the time of its median step and of one epoch"));
 out:
     table_close(&t);
     return rc;
@@ -187,7 +187,8 @@ out:
 static enum rc show_paths(const struct batch_size *b, struct lesson *l)
 {
     return lesson_paths(l, "paths", "Three paths over the loss: 150 epochs with batches of 1000, 100 and 1",
-                        "Paths through slope and offset over the loss of all 1000 samples; cross: least squares.",
+                        "Each path: slope and offset, step by step. Grey lines: equal loss of all 1000 samples. Cross: "
+                        "the exact answer (least squares).",
                         "first", &b->squares);
 }
 
@@ -197,12 +198,11 @@ static enum rc show_curves(const struct batch_size *b, struct lesson *l)
     const struct {
         const char *name, *caption, *xlabel, *heading;
     } curve[] = { { "loss-steps",
-                    "Against steps: a step with all samples lowers the loss most. A point of a curve is the mean of "
-                    "all within a tenth of "
-                    "the axis.",
+                    "Against steps: a step with all samples lowers the loss most. A point of a curve is a mean over a "
+                    "small piece of the axis.",
                     "steps (logarithmic)", "Loss above its minimum against steps" },
                   { "loss-samples",
-                    "Against samples: small batches go far on few samples, and stop short of the least.",
+                    "Against samples: small batches come near the minimum with few samples, but do not reach it.",
                     "samples seen (logarithmic)", "Loss above its minimum against samples" },
                   { "loss-seconds", seconds, "seconds: steps x the median step (logarithmic)",
                     "Loss above its minimum against time" } };
@@ -210,8 +210,7 @@ static enum rc show_curves(const struct batch_size *b, struct lesson *l)
 
     snprintf(seconds, sizeof seconds,
              "Against time on this machine: steps times the median step, %.3g us with all samples, %.3g with 100, %.3g "
-             "with one; "
-             "what else the machine did now and then is left out.",
+             "with one; Interruptions by other programs are left out.",
              1e6 * b->step_s[0], 1e6 * b->step_s[1], 1e6 * b->step_s[2]);
     for (size_t i = 0; i < sizeof curve / sizeof *curve; i++) {
         const struct chart_var var[] = { { "heading", curve[i].heading },
@@ -226,29 +225,28 @@ out:
 static enum rc write_page(const struct batch_size *b)
 {
     static const char *const question[] = {
-        "All three paths begin at slope 0, offset 0 and follow gradients. Why is one of them smooth and another not?",
+        "All three paths begin at slope 0, offset 0 and follow gradients. Why is one of them smooth, and another not?",
         "Which batch needs the fewest steps, which the fewest samples, which the least time? Why do the answers "
         "differ?",
-        "With batches of one sample the path never settles. What would have to change during the training, so that it "
-        "does?",
-        "An epoch with single samples does the same products as one with all, and takes far longer. What else does a "
-        "step "
-        "cost?",
-        "The red cross is not at slope 2, offset 0, from which the data were made. Why?",
+        "With batches of one sample the path never settles. What must change during the training, so that it settles?",
+        "An epoch with batch 1 does the same multiplications as one with batch 1000, and takes far longer. What else "
+        "does a step cost?",
+        "The data were made with slope 2 and offset 0. The red cross is not there. Why?",
         NULL
     };
     static const struct interactive sliders = {
         .sliders = interactive_batch_size,
-        .text = "The same training, worked out in this page by the arithmetic of the program. Which is the largest "
-                "rate that does not diverge, with all samples and with one? What does momentum change?",
+        .text = "This page computes the same training, with the arithmetic of the program. Which is the largest rate "
+                "that does not diverge, with all samples and with one? What does momentum change?",
         .seed = SEED,
         .write_curves = NULL,
         .arg = NULL,
     };
     static const char *const next[] = {
-        "Run one sample a step with --lr 0.05. How far is the printed slope from that of row \"least squares\"?",
-        "Try --batch 10: between which of the paths is it, by steps, by samples, by time?",
-        "Try --lr 1.5 with the full batch. From which rate on does it diverge? Compare with the curvature of the loss.",
+        "Run the command of batch 1 with --lr 0.05. How far is the printed slope from that of row \"least squares\"?",
+        "Try --batch 10 with --steps 15000. Between which paths is it, by steps, by samples, by time?",
+        "Run the command of batch 1000 with --lr 1.5. From which rate on does it diverge? Compare with the curvature "
+        "of the loss.",
         "Take another --seed: which of the figures change, and by how much?", NULL
     };
     const char *const commands[] = { b->run[0].command, b->run[1].command, b->run[2].command, NULL };
@@ -256,10 +254,10 @@ static enum rc write_page(const struct batch_size *b)
     enum rc rc;
 
     TRY(interactive_open(&l, b->env, "Batch size: a line through 1000 points, with batches of 1000, 100 and 1"));
-    lesson_text(&l,
-                "The data: 1000 samples y = 2 x + U(-0.5, 0.5), x from U(-0.5, 0.5). The model: y = slope x + offset, "
-                "from 0 and 0. The loss: the mean square of what is missed. Each training goes 150 times through all "
-                "samples at learning rate 0.5; only the batch differs: how many samples a gradient is the mean of.");
+    lesson_text(&l, "The data: 1000 samples y = 2 x + U(-0.5, 0.5), x from U(-0.5, 0.5). The model: y = slope x + "
+                    "offset, from 0 and 0. The loss: the mean of (y of the line - y of the sample)^2. Each training "
+                    "goes 150 times through all samples, with learning rate 0.5. Only the batch differs: the number of "
+                    "samples from which one gradient is computed.");
     TRY(show_table(b, &l));
     TRY(show_paths(b, &l));
     TRY(show_curves(b, &l));

@@ -317,7 +317,7 @@ static void caption_lines(char out[CAPTION_BYTES], const struct cnn *l, int n, b
                  1e3 * l->of_series[n][0][N_COUNTS - 1].first.exposed_comm_s);
     else
         snprintf(out + k, (size_t)(CAPTION_BYTES - k),
-                 ". 64 together are the same sum in every step, whoever has which.");
+                 ". 64 samples together give the same sum in every step, with any number of workers.");
 }
 
 static enum rc show_hosts(const struct cnn *l, struct lesson *lesson)
@@ -435,18 +435,20 @@ static enum rc write_page(const struct cnn *l)
         "64 samples together: one worker, two and four need nearly the same samples to the target. Why, and why is the "
         "time of four not a quarter of that of one?",
         "16 samples each: four workers need more samples than one. Where has the gain of four workers gone?",
-        "Which series has the least waiting in a step, and why does that alone say nothing about the target?",
+        "Which series has the smallest part of exchange in a step? Why does that alone say nothing about the time to "
+        "the target?",
         "Four workers on one host, two, or four: the files of their curves have the same losses to the last digit. "
-        "Why, and what differs? (The table counts samples as each worker ends its step: a difference of less than a "
-        "round is that of their order.)",
+        "Why, and what differs? (The samples in the table may differ by less than one round, because workers end a "
+        "step in another order.)",
         "Which of the two networks has more to gain from a faster network card? Compare step and exchange.",
         NULL
     };
     static const char *const next[] = {
         "Type the run of lenet with 4 workers and 16 samples each for --seed 6 to 10: are they within its range?",
-        "--cluster-set link_bits_per_s=10e9: which lines move, and which cannot?",
+        "--cluster-set link_bits_per_s=10e9: which curves change, and which cannot change?",
         "--overlap on --bucket-bytes 32Ki for the second network: how much of the exchange is hidden?",
-        "Type the run of 64 samples each and 4 workers without --lr-scaling linear: sooner or later at the target?",
+        "Type the run of 64 samples each and 4 workers without --lr-scaling linear: does it reach the target earlier "
+        "or later?",
         "--mode ps in place of allreduce: fewer or more samples to the target, and why?",
         NULL
     };
@@ -456,12 +458,10 @@ static enum rc write_page(const struct cnn *l)
     enum rc rc;
 
     TRY(lesson_open(&lesson, l->env, "Two small networks: batch, workers and hosts against the time to a target"));
-    lesson_text(
-        &lesson,
-        "Networks compute with their own arithmetic, so that samples to the target are those of a real "
-        "training; time is that of a simulated cluster, desktop machines on 1 Gbit/s. The learning rate "
-        "is in proportion to the samples of a step everywhere. Each setting was trained five times, with seeds 1 "
-        "to 5: read the range before you compare two medians.");
+    lesson_text(&lesson, "The networks really compute, so the samples to the target are those of a real training. The "
+                         "time is simulated: a cluster of desktop machines with 1 Gbit/s. The learning rate is always "
+                         "proportional to the samples of a step. Each setting was trained five times, with seeds 1 to "
+                         "5: read the range before you compare two medians.");
     lesson_say(&lesson, "Times are medians of seeds 1 to %d, with the least and the greatest in parentheses.",
                (int)N_SEEDS);
     for (int n = 0; n < N_NETS; n++)

@@ -32,30 +32,29 @@ static const struct stage_text {
     unsigned omitted;
 } stages[N_STAGES] = {
     { "nothing-shared", "Nothing shared",
-      "Every worker is a program of its own: it begins where chance put it, reads all the data, and goes by its own "
-      "gradient. As all read the same samples in the same order they end alike, each at the cost of a whole training.",
+      "Every worker is a separate program. It begins with random parameters, reads all the data, and uses its own "
+      "gradient. All read the same samples in the same order, so they end at the same point. Each costs a whole "
+      "training.",
       OMIT_BROADCAST | OMIT_SHARD | OMIT_AVERAGE | OMIT_SCALING | OMIT_RANK0_SAVE },
     { "shard", "Shard the data",
-      "Now each worker reads a part of its own. That alone makes several worse trainings of one: each has seen a part "
-      "of the samples, and they end apart.",
+      "Now each worker reads its own part of the data. That alone makes each training worse: a worker sees only its "
+      "part of the samples, and the workers end at different points.",
       OMIT_BROADCAST | OMIT_AVERAGE | OMIT_SCALING | OMIT_RANK0_SAVE },
     { "average", "Average the gradients",
-      "All make the same step, that of the mean gradient of all samples of all workers. But they began apart, and so "
-      "they stay, by exactly as much: none of them is where its gradients were meant for.",
+      "All make the same step, by the mean of all gradients. But they began at different points, so the distance "
+      "between them stays the same. The mean gradient fits none of these points.",
       OMIT_BROADCAST | OMIT_SCALING | OMIT_RANK0_SAVE },
     { "broadcast", "Broadcast the start",
-      "All begin with the parameters of rank 0: one path, whoever draws it. It is a training by a batch of all "
-      "workers' "
-      "samples, at the rate for one worker's.",
+      "All begin with the parameters of rank 0, so all have the same path. It is one training with the batches of all "
+      "workers together, at the rate for the batch of one worker.",
       OMIT_SCALING | OMIT_RANK0_SAVE },
     { "scale", "Scale the rate",
-      "A step by the mean of more samples is worth a longer step: the rate times the number of workers (the linear "
-      "scaling rule). As far on as many samples, in fewer steps.",
+      "The mean of more samples allows a longer step: the rate times the number of workers (the linear scaling rule). "
+      "The training goes as far with the same samples, in fewer steps.",
       OMIT_RANK0_SAVE },
     { "save", "Save on rank 0 only",
-      "Until now all workers wrote the same checkpoint file, and the last one won. As all have the same parameters, "
-      "one "
-      "of them is enough.",
+      "Until now all workers wrote the same checkpoint file, and the last one stayed. All have the same parameters, so "
+      "one file is enough.",
       0 },
 };
 
@@ -229,11 +228,10 @@ static enum rc show_stage(const struct distribute *d, struct stage *s, struct le
     TRY(write_paths(s, d->env));
     snprintf(heading, sizeof heading, "%s%s the paths of %d workers over the loss", s->of->title,
              strchr(s->of->title, '?') ? "" : ":", d->n_workers);
-    TRY(lesson_paths(
-        l, s->run.name, heading,
-        "Path of each worker over the loss of all 1000 samples; cross: least squares. Of paths that are one "
-        "the later is drawn on the earlier, and narrower.",
-        "last", &d->squares));
+    TRY(lesson_paths(l, s->run.name, heading,
+                     "The path of each worker. Grey lines: equal loss of all 1000 samples. Cross: the exact answer "
+                     "(least squares). If two paths are equal, the second is drawn on the first, and narrower.",
+                     "last", &d->squares));
 out:
     return rc;
 }
@@ -295,8 +293,9 @@ static enum rc show_distances(const struct distribute *d, struct lesson *l)
     }
     TRY(write_distances(d));
     TRY(lesson_picture(l, "lesson", "apart",
-                       "How far the farthest worker is from worker 0. What is not here has workers on one path.", var,
-                       3));
+                       "The distance of the farthest worker from worker 0. Steps of the recipe that are not shown have "
+                       "all workers on one path.",
+                       var, 3));
 out:
     return rc;
 }
@@ -304,20 +303,20 @@ out:
 static void tell_questions(struct lesson *l)
 {
     static const char *const question[] = {
-        "Which step of the recipe makes the workers one training, and which ones make it the training that was wanted?",
+        "Which steps of the recipe turn the workers into one training? Which ones make it the training that you want?",
         "With gradients averaged but no broadcast the workers stay apart by the same distance for ever. Why?",
-        "Sharded, but not averaged, each worker has learnt from its own part. What would the mean of their parameters "
-        "be worth?",
-        "With one start and without sharding the workers agree in every step, averaged or not. Why is that no use, "
-        "though nothing looks wrong?",
+        "With shards, but without averages, each worker learns from its own part. How good is the mean of their "
+        "parameters?",
+        "With the same start and without shards, the workers agree in every step, also without averages. Nothing looks "
+        "wrong. Why is it useless?",
         "All workers save, and all have the same parameters. When would it matter which of them was the last to write?",
         NULL
     };
     static const char *const next[] = {
         "gradmark lab distribute --without broadcast (or shard, average, scaling, rank0-save): what is missing?",
         "gradmark lab distribute --workers 4: what changes with the number of workers, and what does not?",
-        "Add --momentum 0.9 to the command of the last training: is it still the big batch, sample for sample?",
-        "Train with --mode ps in place of --mode allreduce: which steps of the recipe does a server take over?", NULL
+        "Add --momentum 0.9 to the command of the last training: is it still equal to one worker with the large batch?",
+        "Train with --mode ps instead of --mode allreduce: which steps of the recipe does a server do?", NULL
     };
 
     lesson_questions(l, question, next);

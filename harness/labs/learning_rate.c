@@ -257,11 +257,10 @@ static enum rc show_table(const struct learning_rate *r, struct lesson *l)
         for (int w = 0; w < N_WAYS; w++)
             TRY(add_row(t, r, k, w));
     }
-    TRY(lesson_table(
-        l, t,
-        "target: a mean training loss of 0.3 over 512 samples; as one worker: windows of samples whose loss "
-        "is within the interval of one worker's. Samples, seconds and reached: mean of 5 runs, seeds 1 to 5; the "
-        "other columns: seed 1"));
+    TRY(lesson_table(l, t,
+                     "target: a mean training loss of 0.3 over 512 samples; as one worker: in how many parts of its "
+                     "loss curve the loss is within the interval of one worker. Samples, seconds and reached: mean of "
+                     "5 runs, seeds 1 to 5; the other columns: seed 1"));
 out:
     table_close(&t);
     return rc;
@@ -324,17 +323,17 @@ out:
 /* What the pictures of losses show, with the figures of the runs. */
 static void caption_unscaled(char out[TEXT_BYTES], const struct learning_rate *r)
 {
-    int n = snprintf(
-        out, TEXT_BYTES,
-        "At the rate of one worker, a step of W workers moves the parameters hardly farther than a step of one, "
-        "and uses W times the samples. To the target");
+    int n = snprintf(out, TEXT_BYTES,
+                     "At the rate of one worker, a step of W workers is hardly longer than a step of one, and uses W "
+                     "times the samples. To reach the target,");
 
     for (int k = 0; k < N_CROWDS; k++) {
         const double ratio = samples_ratio(r, k, UNSCALED);
         const char *comma = k == 0 ? "" : ",";
-        n += isnan(ratio) ? snprintf(out + n, (size_t)(TEXT_BYTES - n), "%s %d workers never came", comma, crowd[k])
-                          : snprintf(out + n, (size_t)(TEXT_BYTES - n),
-                                     "%s %d workers needed %.1f times the samples of one", comma, crowd[k], ratio);
+        n += isnan(ratio)
+                 ? snprintf(out + n, (size_t)(TEXT_BYTES - n), "%s %d workers did not reach it", comma, crowd[k])
+                 : snprintf(out + n, (size_t)(TEXT_BYTES - n), "%s %d workers needed %.1f times the samples of one",
+                            comma, crowd[k], ratio);
     }
     snprintf(out + n, (size_t)(TEXT_BYTES - n), ".");
 }
@@ -375,20 +374,18 @@ static enum rc show_pictures(const struct learning_rate *r, struct lesson *l)
     char unscaled[TEXT_BYTES], scaled[TEXT_BYTES];
     const struct {
         const char *name, *heading, *xtitle, *ytitle, *caption, *note;
-    } picture[N_PICTURES] = {
-        { "loss-unscaled", "Loss of W workers at the rate of one worker (seed 1)", "samples (logarithmic)", loss,
-          unscaled, band },
-        { "loss-scaled", "Loss of W workers at W times the rate of one (seed 1)", "samples (logarithmic)", loss, scaled,
-          band },
-        { "target-samples", "Samples to the target loss (mean of 5 runs)", workers,
-          "samples to a loss of 0.3 (logarithmic)",
-          "Samples of all workers to the target, a mean loss of 0.3 over 512 samples for any number of workers. "
-          "never: not all of 5 runs reach it in 24576.",
-          never },
-        { "target-seconds", "Time to the target loss (mean of 5 runs)", workers,
-          "seconds to a loss of 0.3 (simulated, log.)", "Seconds to the target, which is what workers are bought for.",
-          never }
-    };
+    } picture[N_PICTURES] = { { "loss-unscaled", "Loss of W workers at the rate of one worker (seed 1)",
+                                "samples (logarithmic)", loss, unscaled, band },
+                              { "loss-scaled", "Loss of W workers at W times the rate of one (seed 1)",
+                                "samples (logarithmic)", loss, scaled, band },
+                              { "target-samples", "Samples to the target loss (mean of 5 runs)", workers,
+                                "samples to a loss of 0.3 (logarithmic)",
+                                "Samples of all workers until the target, a mean loss of 0.3 over 512 samples. never: "
+                                "not all of 5 runs reach it within 24576 samples.",
+                                never },
+                              { "target-seconds", "Time to the target loss (mean of 5 runs)", workers,
+                                "seconds to a loss of 0.3 (simulated, log.)",
+                                "Seconds to the target: the reason to use more workers.", never } };
     enum rc rc;
 
     caption_unscaled(unscaled, r);
@@ -477,11 +474,11 @@ static void first_question(char out[TEXT_BYTES], const struct learning_rate *r)
 
     if (isnan(ratio))
         snprintf(out, TEXT_BYTES,
-                 "Four workers at one worker's rate did not come to the target. Where did their samples go?");
+                 "Four workers at one worker's rate did not reach the target. What happened to their samples?");
     else
         snprintf(out, TEXT_BYTES,
-                 "Four workers at one worker's rate needed %.1f times the samples of one. What became of the other "
-                 "gradients, and why is it not four times?",
+                 "Four workers at one worker's rate needed %.1f times the samples of one. Why more than one worker, "
+                 "and why not four times as many?",
                  ratio);
 }
 
@@ -493,12 +490,14 @@ static enum rc write_page(const struct learning_rate *r)
         "Why does W times the rate give the curve of one worker, and why not for every W?",
         "64 workers at 64 times the rate: what breaks, at which step, and what does a warm-up change?",
         "Which row needs the fewest samples, which the least time? Which would you choose if you paid for workers?",
-        "The rule of sqrt W keeps the noise of a step. When would you want that rather than the path?",
+        "The rule of sqrt W keeps the noise of a step the same. The rule of W keeps the path the same. When do you "
+        "want which?",
         NULL
     };
     static const char *const next[] = {
         "Type the run of 64 workers with the warm-up for --seed 6 to 10: how many reach the target? And by sqrt W?",
-        "Give 64 workers --lr-scaling linear:8 and twice the --steps: are they there in the end, and is it worth it?",
+        "Give 64 workers --lr-scaling linear:8 and twice the --steps: do they reach the target, and is it worth the "
+        "time?",
         "Halve the rate (--lr 0.0025): from which number of workers on does the scaled rate break now?",
         "Try --momentum 0 with four times the rate: does the rule hold up to more workers, or to fewer?",
         "gradmark compare --workers 1,2 --tune-lr auto finds the best rate of each number of workers, with intervals.",
@@ -506,10 +505,9 @@ static enum rc write_page(const struct learning_rate *r)
     };
     const struct interactive sliders = {
         .sliders = interactive_learning_rate,
-        .text = "A line by W workers that average their gradients, worked out in this page by the arithmetic of the "
-                "program: all states take the same number of samples. At which rate of one worker does W times the "
-                "rate break? "
-                "Workers and scaling choose a curve of the network below, too.",
+        .text = "This page trains a line with W workers that average their gradients, with the arithmetic of the "
+                "program. All settings use the same number of samples. At which rate of one worker does W times the "
+                "rate diverge? Workers and scaling choose a curve of the network below, too.",
         .seed = SEED,
         .write_curves = write_curves,
         .arg = r,
@@ -519,10 +517,10 @@ static enum rc write_page(const struct learning_rate *r)
 
     first_question(first, r);
     TRY(interactive_open(&l, r->env, "The learning rate for several workers"));
-    lesson_text(&l, "A small convolutional network on 8 x 8 digits, batch 8 for each worker, rate " LR_TEXT " for one, "
-                    "momentum 0.9, gradients averaged by a ring allreduce, in simulated time with real arithmetic. All "
-                    "trainings see the same number of samples; what differs is how many workers share them, and by "
-                    "what the rate is multiplied.");
+    lesson_text(&l, "A small convolutional network on 8 x 8 digits, batch 8 for each worker, rate " LR_TEXT
+                    " for one, momentum 0.9, gradients averaged by a ring allreduce, in simulated time with real "
+                    "arithmetic. All trainings use the same number of samples. They differ in the number of workers, "
+                    "and in the factor of the rate.");
     tell_found(r, &l);
     TRY(show_table(r, &l));
     TRY(show_pictures(r, &l));

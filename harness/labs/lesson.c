@@ -133,11 +133,8 @@ void lesson_say_histories(struct lesson *l, int n_workers)
                n_workers > 1 ? "each worker of the last training" : "the full batch");
 }
 
-void lesson_list(struct lesson *l, const char *heading, const char *const *item)
+static void print_list(FILE *to, const char *const *item)
 {
-    FILE *to = l->page.file.stream;
-
-    html_element(to, "h2", NULL, "%s", heading);
     fputs("<ul>\n", to);
     for (; *item; item++)
         html_element(to, "li", NULL, "%s", *item);
@@ -146,8 +143,11 @@ void lesson_list(struct lesson *l, const char *heading, const char *const *item)
 
 void lesson_questions(struct lesson *l, const char *const *question, const char *const *next)
 {
-    lesson_list(l, "Questions", question);
-    lesson_list(l, "What to try next", next);
+    lesson_heading(l, "Questions");
+    print_list(l->page.file.stream, question);
+    lesson_heading(l, "What to try next");
+    lesson_text(l, "Copy a command from the end of this page, add or change the option that is named, and run it.");
+    print_list(l->page.file.stream, next);
 }
 
 void lesson_command(struct lesson *l, const char *command)

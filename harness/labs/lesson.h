@@ -55,8 +55,6 @@ enum rc lesson_picture_of(struct lesson *l, const char *script, const char *data
 void lesson_say(struct lesson *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Explain the files slope_hist_R and offset_hist_R of training_histories(). On the page and on the terminal. */
 void lesson_say_histories(struct lesson *l, int n_workers);
-/* A heading and a list; item is NULL-terminated. On the page only. */
-void lesson_list(struct lesson *l, const char *heading, const char *const *item);
 /* The questions of a lab, and what to try next; both NULL-terminated. On the page only. */
 void lesson_questions(struct lesson *l, const char *const *question, const char *const *next);
 /* A command that was run; no line of the page breaks inside an option. On the page only. */

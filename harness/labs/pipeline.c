@@ -415,8 +415,8 @@ static enum rc show_equal(const struct pipeline *l, struct lesson *lesson)
                    "4 equal stages, one step: time, the share of it in which stages wait, and the micro-batches "
                    "that one stage holds at most"));
     TRY(lesson_picture(lesson, "lesson", "held",
-                       "A forward adds a micro-batch, its backward gives it free: GPipe fills up, 1F1B never holds "
-                       "more than it has stages.",
+                       "A forward pass adds a micro-batch, and its backward pass frees it. GPipe holds all of them. "
+                       "1F1B never holds more micro-batches than there are stages.",
                        held, 4));
 out:
     return rc;
@@ -435,12 +435,14 @@ static enum rc show_network(const struct pipeline *l, struct lesson *lesson)
     };
     enum rc rc;
 
-    TRY(lesson_picture_of(lesson, "pipeline-schedule", "schedule-resnet152", "schedule-resnet152",
-                          "A real network is not cut into equal stages: whoever is slowest sets the pace.", eight, 2));
+    TRY(lesson_picture_of(
+        lesson, "pipeline-schedule", "schedule-resnet152", "schedule-resnet152",
+        "A real network is not cut into equal stages: the slowest stage decides how long a step takes.", eight, 2));
     TRY(lesson_picture(lesson, "against", "bubble",
-                       "The bubble by the number of micro-batches, of equal stages and of a network's.", bubble, 4));
+                       "The bubble by the number of micro-batches, for equal stages and for the stages of a network.",
+                       bubble, 4));
     TRY(lesson_picture(lesson, "pipeline-memory", "memory",
-                       "Activations of the stage that holds most, beside the time of a step; nearer to the lower left "
+                       "Activations of the stage that holds most, against the time of a step. Nearer to the lower left "
                        "corner is better.",
                        memory, 1));
     TRY(show_table(l, lesson, PIPELINE_NETWORK,
@@ -472,15 +474,15 @@ static void tell_found(const struct pipeline *l, struct lesson *lesson)
 static enum rc write_page(const struct pipeline *l)
 {
     static const char *const question[] = {
-        "Why must a stage wait at the begin of a step, and why at its end? Which stage waits longest?",
-        "GPipe and 1F1B have the same white area. What, then, is 1F1B for?",
-        "With 16 micro-batches in place of 2 the bubble is a quarter. Why not take 64?",
+        "Why must a stage wait at the start of a step, and why at its end? Which stage waits longest?",
+        "GPipe and 1F1B have the same white area. What is then the advantage of 1F1B?",
+        "With 16 micro-batches instead of 2 the bubble is a quarter. Why not take 64?",
         "The batch is the same in every row. Why do the bytes of GPipe not change with M, and those of 1F1B do?",
         "Which stage holds most under 1F1B, and which one holds a single micro-batch? Where would you put the layers "
         "with large activations?",
-        "--recompute computes forwards twice, a third of the work more. Where does 1F1B hide it, and where does it "
-        "not?",
-        "The network's points are above the line. What of it is the bubble's, and what do unequal stages cost?",
+        "--recompute computes each forward pass twice: a third more work. With how many micro-batches does 1F1B hide "
+        "it, and with how many not?",
+        "The network's points are above the line. Which part comes from the bubble, and which from unequal stages?",
         NULL
     };
     static const char *const next[] = {
@@ -502,18 +504,16 @@ static enum rc write_page(const struct pipeline *l)
             for (int w = 0; w < pipeline_kind[k].n_ways; w++)
                 commands[n++] = l->run[k][c][w].command;
     TRY(lesson_open(&lesson, l->env, "The pipeline: a network cut into stages, and what it waits for"));
-    lesson_text(&lesson,
-                "A network that is too large for one worker is cut: each stage has some of its layers, and passes "
-                "activations on and gradients back. One batch would be in one stage at a time; cut into M "
-                "micro-batches it is in all of them, but for the bubble, the time in which stages wait. The pictures "
-                "are drawn from the timelines of trainings in simulated time; these stages take as long as each "
-                "other, 1 ms forward and 2 ms backward for 8 samples, and the batch is of 64.");
+    lesson_text(&lesson, "A network that is too large for one worker is cut into stages. Each stage has some of the "
+                         "layers. It passes activations to the next stage, and gradients back. A whole batch would be "
+                         "in one stage at a time. Cut into M micro-batches, it keeps all stages busy, except for the "
+                         "bubble: the time in which stages wait. The pictures show trainings in simulated time. All "
+                         "stages are equal: 1 ms forward and 2 ms backward for 8 samples. The batch has 64 samples.");
     tell_found(l, &lesson);
     TRY(show_equal(l, &lesson));
-    lesson_text(&lesson,
-                "The same with a network that is trained: resnet152 with a sixteenth of its channels, on links of 10 "
-                "Gbit/s. What its stages hold was measured. With --recompute a stage holds only what it took of a "
-                "micro-batch, and computes its activations again before the backward pass.");
+    lesson_text(&lesson, "The same with a real network: resnet152 with a sixteenth of its channels, on links of 10 "
+                         "Gbit/s. What its stages hold was measured. With --recompute a stage keeps only the input of "
+                         "a micro-batch, and computes its activations again before the backward pass.");
     TRY(show_network(l, &lesson));
     lesson_questions(&lesson, question, next);
     lesson_commands(&lesson, commands);

@@ -118,9 +118,9 @@ static const char *meaning_of_step(const struct ring_steps *s, int k)
 
     for (int r = 0; r < s->n_ranks; r++)
         n_adding += s->sent[k][r].adds;
-    return n_adding == s->n_ranks ? "each sends a chunk to the next, who adds it to its own"
-           : n_adding == 0        ? "each sends a chunk to the next, who takes it over"
-                                  : "each sends a chunk to the next; some add it, some take it over";
+    return n_adding == s->n_ranks ? "each sends a chunk to the next, which adds it to its own"
+           : n_adding == 0        ? "each sends a chunk to the next, which copies it"
+                                  : "each sends a chunk to the next; some add it, some copy it";
 }
 
 static void write_state(FILE *to, const struct ring_steps *s, int step)
@@ -244,7 +244,9 @@ static enum rc show_steps(const struct ring *l, struct lesson *lesson)
 
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     TRY(fill_steps(t, &l->steps));
-    TRY(lesson_table(lesson, t, "every message of the ring; addends: in the chunk of the receiver then"));
+    TRY(lesson_table(
+        lesson, t,
+        "every message of the ring; addends: how many gradients are then added up in this chunk of the receiver"));
 out:
     table_close(&t);
     return rc;
@@ -259,12 +261,12 @@ static enum rc show_slides(const struct ring *l, struct lesson *lesson)
     snprintf(workers, sizeof workers, "%d", l->steps.n_ranks);
     snprintf(step, sizeof step, "0");
     TRY(lesson_moving_picture(lesson, "ring-steps", "ring-steps",
-                              "The ring, step by step: who sends what, then what has come.", var, 2));
+                              "The ring, step by step: the messages, then the chunks of each worker.", var, 2));
     for (int k = 0; k <= l->steps.n_steps; k++) {
         snprintf(step, sizeof step, "%d", k);
         snprintf(name, sizeof name, "ring-step-%d", k);
-        snprintf(caption, sizeof caption, k == 0 ? "Before the first step." : "Step %d, and what is there behind it.",
-                 k);
+        snprintf(caption, sizeof caption,
+                 k == 0 ? "Before the first step." : "Step %d, and the chunks of each worker after it.", k);
         TRY(lesson_picture_of(lesson, "ring-steps", "ring-steps", name, caption, var, 2));
     }
 out:
@@ -314,10 +316,11 @@ static enum rc show_bytes(const struct ring *l, struct lesson *lesson)
     TRY(table_open(&t, column, sizeof column / sizeof *column));
     TRY(fill_bytes(t, l));
     TRY(lesson_table(lesson, t,
-                     "bytes of one exchange: of a worker in the mean, and of the rank that sends or gets most"));
-    TRY(lesson_picture(lesson, "against", "bytes", "The busiest rank's bytes: the ring's stay below two gradients.",
-                       bytes, 5));
-    TRY(lesson_picture(lesson, "against", "took", "The time of one exchange, first message to last.", took, 5));
+                     "bytes of one exchange: of a worker on average, and of the rank that sends or receives most"));
+    TRY(lesson_picture(lesson, "against", "bytes",
+                       "What the busiest rank sends: in the ring always less than two gradients.", bytes, 5));
+    TRY(lesson_picture(lesson, "against", "took", "The time of one exchange, from the first message to the last.", took,
+                       5));
 out:
     table_close(&t);
     return rc;
@@ -339,18 +342,21 @@ static enum rc write_page(const struct ring *l)
 {
     static const char *const question[] = {
         "How many steps has a ring of N workers, and how many chunks does it send in all?",
-        "First chunks are added, then they are taken over. Who has a whole chunk first, and after which step?",
-        "All workers together send as many bytes around the ring as by way of root. What has the ring gained, then?",
-        "A worker of the ring sends 2 (N - 1) / N gradients. Why does that hardly grow with N? What does grow?",
-        "With a server a worker sends half of what it sends in a large ring. Why is that slower all the same?",
-        "How many servers would it take for the server's way to be as fast as the ring?",
+        "First the workers add chunks, then they copy them. Which worker has a complete chunk first, and after which "
+        "step?",
+        "All workers together send as many bytes in the ring as by root. What does the ring gain?",
+        "A worker of the ring sends 2 (N - 1) / N gradients. Why does that hardly grow with N? What grows instead?",
+        "With a server, a worker sends half of what it sends in a large ring. Why is the server still slower?",
+        "How many servers are needed to be as fast as the ring?",
         NULL
     };
     static const char *const next[] = {
         "Type the first command with --workers 3, or 5, and read its table of messages: which chunks are sent first?",
         "Try --servers 4 --colocate with --mode ps: what does the busiest rank send now?",
-        "Take ten times the latency, --cluster-set link_latency_s=250e-6: which way wins for two workers, and for 16?",
-        "--model resnet50 --compute hollow sends 102 MB of gradients. Which way suffers most?", NULL
+        "Make the latency ten times as long: --cluster-set hosts_count=0,link_latency_s=250e-6. Which way is fastest "
+        "for two workers, and for 16?",
+        "Replace --model lenet by --model resnet50 --compute hollow: 102 MB of gradients. Which way becomes slowest?",
+        NULL
     };
     const char *commands[N_RUNS + 1] = { NULL };
     struct lesson lesson = { .env = NULL };
@@ -358,18 +364,16 @@ static enum rc write_page(const struct ring *l)
 
     for (int i = 0; i < N_RUNS; i++)
         commands[i] = l->command[i];
-    TRY(lesson_open(&lesson, l->env, "The ring: how workers sum their gradients without anybody in the middle"));
-    lesson_text(&lesson,
-                "Every worker has a gradient, and all want the sum. The pictures are drawn from the messages of one "
-                "training step of lenet on a simulated cluster, four workers on links of 1 Gbit/s: each message was "
-                "noted with sender, receiver, time, and the place of the gradient that it came from.");
+    TRY(lesson_open(&lesson, l->env, "The ring: how workers sum their gradients without a server"));
+    lesson_text(&lesson, "Every worker has a gradient, and all need the sum. The pictures show the messages of one "
+                         "training step of lenet on a simulated cluster: four workers on links of 1 Gbit/s.");
     tell_busiest(l, &lesson);
     TRY(show_slides(l, &lesson));
     TRY(show_steps(l, &lesson));
     lesson_text(
         &lesson,
-        "Three ways to the same sum. root: all send their gradients to worker 0, which adds them up and sends the "
-        "sum to all. server: all send them to a parameter server, and get parameters back. ring: as above.");
+        "Three ways to compute the same sum. root: all send their gradients to worker 0, which adds them and sends the "
+        "sum to all. server: all send them to a parameter server, and receive new parameters. ring: as above.");
     TRY(show_bytes(l, &lesson));
     lesson_questions(&lesson, question, next);
     lesson_commands(&lesson, commands);

@@ -194,13 +194,13 @@ static enum rc show_errors(const struct split_lab *s, struct lesson *l)
     }
     TRY(table_open(&t, column, N_PERIODS + 1));
     TRY(fill_errors(t, s));
-    TRY(lesson_table(l, t, "test images classified wrong, by how seldom parameters are averaged"));
+    TRY(lesson_table(
+        l, t, "part of the test images that is classified wrong, by the number of steps from one average to the next"));
     TRY(write_errors(s));
-    TRY(lesson_picture(
-        l, "lesson", "period",
-        "Errors on the test set against the period of local SGD: with all samples in turn it may be long, "
-        "with samples of their own it may not.",
-        var, 4));
+    TRY(lesson_picture(l, "lesson", "period",
+                       "Errors on the test set against the period of local SGD: it may be long if workers get samples "
+                       "in turn, but not if each has samples of its own labels.",
+                       var, 4));
 out:
     table_close(&t);
     return rc;
@@ -270,11 +270,9 @@ static enum rc show_loads(const struct split_lab *s, struct lesson *l)
         TRY(add_load(t, &s->load[i], shares[i]));
     TRY(lesson_table(l, t, "two workers share 72 samples a round: what each does in a step"));
     TRY(write_loads(s));
-    TRY(lesson_picture(
-        l, "lesson", "load",
-        "Worker 1 is ready the sooner the less it has, and waits the longer: the round takes what worker 0 "
-        "needs.",
-        var, 5));
+    TRY(lesson_picture(l, "lesson", "load",
+                       "The fewer samples worker 1 has, the longer it waits. A round takes as long as worker 0 needs.",
+                       var, 5));
 out:
     table_close(&t);
     return rc;
@@ -285,22 +283,24 @@ out:
 static void tell_questions(struct lesson *l)
 {
     static const char *const question[] = {
-        "By label, and averaged in every step, the training is as good as with all samples in turn. Why?",
-        "With all samples in turn even workers that meet only once, at the end, have a good mean. What is different by "
+        "Split by label, but averaged in every step, the training is as good as with samples in turn. Why?",
+        "With samples in turn, one average at the end gives a good model. What is different if samples are split by "
         "label?",
-        "A worker that has only 0 to 2 soon has a small training loss. What does it say of the others' digits?",
+        "A worker that has only the digits 0 to 2 soon has a small training loss. What does this loss say about the "
+        "other digits?",
         "Averaging every 8 steps sends an eighth of the bytes. On which networks would you take that, with which "
         "samples?",
-        "With shares 8 : 1 both workers do one round after the other. Who decides how long a round takes, and what "
-        "would "
-        "you change: the shares, the batches, or the mode?",
+        "With shares 8 : 1 both workers end each round together. Which of them decides how long a round takes, and "
+        "what would you change: the shares, the batches, or the mode?",
         NULL
     };
     static const char *const next[] = {
-        "--split dirichlet:A with A from 0.05 to 100: from where on is it as good as iid?",
-        "--average-every 8 --momentum 0: does the momentum, of which each worker has its own, help or hurt here?",
-        "--lr 0.002 --average-every 30 --split by-label: smaller local steps go less far astray.",
-        "--mode ps --consistency async --split by-label: which of the two troubles does a server have?", NULL
+        "--split dirichlet:A with A from 0.05 to 100: from which A on is it as good as iid?",
+        "--average-every 8 --momentum 0: each worker has its own momentum: does it help or hurt here?",
+        "--lr 0.002 --average-every 30 --split by-label: do smaller local steps give a better mean?",
+        "--mode ps --consistency async --split by-label: does a server have the problem of different samples, or of "
+        "waiting?",
+        NULL
     };
 
     lesson_questions(l, question, next);
@@ -339,17 +339,16 @@ static enum rc write_page(const struct split_lab *s)
     TRY(lesson_open(&l, s->env, "Split: when workers have different samples"));
     lesson_text(&l,
                 "1438 images of digits for 4 workers, lenet, 120 steps of batch 32 each. Samples go to workers in turn "
-                "(iid), by labels drawn from a Dirichlet distribution, or in the order of their labels. Workers go by "
-                "their own gradients and average their parameters every so many steps (local SGD).");
+                "(iid), by labels drawn from a Dirichlet distribution, or in the order of their labels. Each worker "
+                "trains with its own gradients. Every K steps the workers average their parameters (local SGD).");
     tell_found(s, &l);
     lesson_heading(&l, "Who has which digits");
     TRY(show_labels(&l));
-    lesson_heading(&l, "How long a worker may go alone");
+    lesson_heading(&l, "How long a worker may train alone");
     TRY(show_errors(s, &l));
     lesson_heading(&l, "Who waits for whom");
-    lesson_text(&l,
-                "Two workers with unequal shares of the samples, and of every round. Each counts by its samples, so "
-                "that the mean gradient is that of equal shares; the time is not.");
+    lesson_text(&l, "Two workers have unequal shares of the samples of every round. The mean gradient is weighted by "
+                    "samples, so it is the same as with equal shares. The time is not.");
     TRY(show_loads(s, &l));
     tell_questions(&l);
     tell_commands(s, &l);

@@ -255,19 +255,16 @@ static enum rc show_curves(const struct staleness_lab *s, const struct crowds *c
     TRY(lesson_picture(l, "against", "staleness", "A gradient of W workers is W - 1 updates late.", of_staleness, 5));
     TRY(lesson_picture(l, "lesson", "loss-samples",
                        "Against samples: late gradients keep the old direction of the path. The loss falls earlier, "
-                       "then the path goes "
-                       "beyond the least point and the loss rises. "
-                       "Lines that end at the top have diverged; 4 workers, "
-                       "not drawn, are on the line of one.",
+                       "then the path goes beyond the minimum, and the loss rises. Lines that end at the top have "
+                       "diverged. 4 workers are not drawn: they have the line of one.",
                        of_samples, 4));
     TRY(lesson_picture(
         l, "lesson", "loss-seconds",
         "Against time: more workers are faster, until they diverge because their gradients are too late.", of_seconds,
         4));
     TRY(lesson_picture(l, "lesson", "repair-seconds",
-                       "The same workers with --lr-staleness inverse: all go at the pace of one worker, with less "
-                       "noise. A line ends, with "
-                       "its name, where as many updates as by one worker are done.",
+                       "The same workers with --lr-staleness inverse: all are as fast as one worker, with less noise. "
+                       "A line ends, with its name, after as many updates as one worker makes.",
                        of_repair, 6));
 out:
     return rc;
@@ -276,31 +273,34 @@ out:
 /* --- the page --- */
 
 static const char *const question[] = {
-    "Nobody waits for anybody. Why is a gradient of W workers W - 1 updates late, and not W / 2?",
-    "At rate " LR_TEXT " sixteen workers ring, and 64 leave for good. Which two numbers decide that, beside the rate?",
-    "With the rate over staleness no number of workers diverges, and none is earlier than one. What have they gained?",
-    "Asynchrony looks like momentum 1 - 1/W. A training has momentum 0.9 already: what should be done with it as W "
-    "grows?",
+    "No worker waits for another. Why is a gradient of W workers W - 1 updates late, and not W / 2?",
+    "At rate " LR_TEXT " sixteen workers oscillate, and 64 diverge. Which two numbers decide that, besides the rate?",
+    "With the rate divided by staleness, no number of workers diverges, and none is faster than one. What do they "
+    "gain?",
+    "Asynchrony looks like momentum 1 - 1/W. A training has momentum 0.9 already. How should you change it as W grows?",
     "One of eight workers is 16 times slower. Who waits for it under sync, ssp:4, sync:1 and async? Whose samples are "
     "lost, and under which rule?",
-    "Neither sync:1 nor async waits for the slow worker. Which is sooner here, and where would you choose the other?",
+    "Neither sync:1 nor async waits for the slow worker. Which reaches the target first here, and when would you "
+    "choose the other?",
     NULL
 };
 static const char *const next[] = {
-    "Halve the rate (--lr 0.02): do 32 workers stay now? Work out which number of workers just does, and try it.",
+    "Halve the rate (--lr 0.02): do 32 workers converge now? Compute the largest number of workers that converges, and "
+    "try it.",
     "Give 64 workers --consistency ssp:0: how late are their gradients now, and why not 63 updates?",
     "Add --lr-scaling linear to a run with --lr-staleness inverse: at which rate are gradients applied now?",
-    "Make two workers slow (stragglers_count=2): what becomes of sync:1? What does it need?",
-    "In the source folder, scripts/sweep --over straggler_ratio=1,4,16 draws such a crossing for any model.",
+    "Make two workers slow (stragglers_count=2): is sync:1 still fast? What does it need?",
+    "In the source folder, scripts/sweep --over straggler_ratio=1,4,16 draws such a picture for any model.",
     NULL
 };
 
 static const struct interactive sliders = {
     .sliders = interactive_staleness,
-    .text = "What the server holds, update after update, worked out in this page by the arithmetic of the program. "
-            "sync: one update by the mean of all, nobody is late; ssp:0: all wait for all, but each gradient is an "
-            "update; async: nobody waits; async-inverse: the rate over staleness. As many gradients in every state: "
-            "from how many workers on does a path ring, and from how many on does it leave?",
+    .text = "This page computes the parameters of the server after each update, with the arithmetic of the program. "
+            "sync: one update by the mean of all gradients, and no gradient is late. ssp:0: all wait for all, but each "
+            "gradient is an update. async: no worker waits. async-inverse: async, with the rate divided by staleness. "
+            "All settings use the same number of gradients. From how many workers on does the path oscillate, and from "
+            "how many on does it diverge?",
     .seed = STALENESS_SEED,
     .write_curves = NULL,
     .arg = NULL,
@@ -339,11 +339,11 @@ static enum rc write_page(const struct staleness_lab *s, const struct crowds *c,
     struct lesson l = { .env = NULL };
     enum rc rc;
 
-    TRY(interactive_open(&l, s->env, "Staleness: what it costs when nobody waits"));
-    lesson_text(&l, "A line through 1000 points, by asynchronous workers around one parameter server, in simulated "
-                    "time and with real arithmetic: each worker pulls the parameters, makes a gradient of 10 samples, "
-                    "which takes it 10 ms, and pushes it; the server applies it at once. While a worker computes, the "
-                    "others push: its gradient is that of parameters which are not there any more.");
+    TRY(interactive_open(&l, s->env, "Staleness: what it costs when no worker waits"));
+    lesson_text(&l, "Asynchronous workers and one parameter server train a line through 1000 points, in simulated time "
+                    "and with real arithmetic. Each worker pulls the parameters, computes a gradient of 10 samples in "
+                    "10 ms, and pushes it. The server applies it at once. While a worker computes, the others push. So "
+                    "its gradient belongs to old parameters.");
     tell_found(s, c, &l);
     TRY(show_table(s, c, &l));
     TRY(show_curves(s, c, &l));

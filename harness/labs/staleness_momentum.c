@@ -122,7 +122,7 @@ static enum rc show_table(const struct momentum_part *m, struct lesson *l)
         TRY(table_cell(t, "%.3f", m->fitted[k]));
         TRY(table_cell(t, "%.3f", 1 - 1.0 / crowd[k]));
     }
-    TRY(lesson_table(l, t, "asynchronous workers without momentum go the way of one worker with momentum"));
+    TRY(lesson_table(l, t, "asynchronous workers without momentum have the path of one worker with momentum"));
 out:
     table_close(&t);
     return rc;

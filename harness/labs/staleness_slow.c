@@ -97,8 +97,8 @@ static enum rc show_table(const struct slow_part *p, struct lesson *l)
     for (int i = 0; i < SLOW_N_RATIOS; i++)
         TRY(add_row(t, p, i));
     TRY(lesson_table(l, t,
-                     "virtual seconds until the loss is 0.005 above the minimum, one of 8 workers slow; slow/others: "
-                     "its step time over theirs"));
+                     "simulated seconds until the loss is 0.005 above the minimum; one of 8 workers is slow; "
+                     "slow/others: its step time divided by theirs; first: the rule that is fastest"));
 out:
     table_close(&t);
     return rc;

@@ -311,18 +311,19 @@ static void show_verdict(const struct why_not *l, struct lesson *lesson)
 static enum rc write_page(const struct why_not *l)
 {
     static const char *const question[] = {
-        "Which of the ways is soonest, and which takes the least machine time? When does which of the two count?",
+        "Which way reaches the target first, and which takes the least machine time? When does each of the two matter?",
         "How much of the gain of workers is lost to samples, how much to the exchange, how much to the start?",
-        "A queue gives you 1 machine at once, and 8 tomorrow. From which length of training on is waiting right?",
-        "Less data needs fewer samples to the target. On which images is that loss taken? What should be asked, too?",
+        "A queue gives you 1 machine at once, and 8 tomorrow. How long must a training be, so that waiting is better?",
+        "Less data needs fewer samples to the target. On which images is that loss measured? What else should you "
+        "measure?",
         "You have four machines and four learning rates to try. What do you do first?",
         NULL
     };
     static const char *const next[] = {
-        "--eval-samples 500 for the runs with less data, and with all: which model knows more of new images?",
-        "--cluster-set link_bits_per_s=25e9: does the verdict change? What would have to?",
+        "--eval-samples 500 for the runs with less data, and with all: which model is better on new images?",
+        "--cluster-set link_bits_per_s=25e9: does the verdict change? If not, what would change it?",
         "Add the minutes of your own cluster's queue to the start-up of several: read the second picture again.",
-        "Take --target-loss 0.3, a longer training: which of the ways is soonest now?", NULL
+        "Take --target-loss 0.3, a longer training: which way reaches the target first now?", NULL
     };
     static const struct chart_var time[] = {
         { "heading", "Time to the target loss: several workers, and other remedies on one machine" },
@@ -343,19 +344,18 @@ static enum rc write_page(const struct why_not *l)
     for (int i = 0; i < l->n_commands; i++)
         commands[i] = l->command[i];
     TRY(lesson_open(&lesson, l->env, "Why not one machine?"));
-    lesson_text(
-        &lesson,
-        "A small residual network, to a training loss of 1: on simulated desktop machines with 1 Gbit/s "
-        "between them, by 1 to 8 workers, and by one in other ways. Start-up is real: what a run of one "
-        "step takes on this machine beside the step. The target is reached when the mean loss of 256 samples is 1, for "
-        "any number of workers.");
+    lesson_text(&lesson, "A small residual network is trained to a loss of 1, on simulated desktop machines with 1 "
+                         "Gbit/s between them: with 1 to 8 workers, and with one worker in other ways. Start-up is "
+                         "real: the time of a run of one step on this machine, without the step. The target is reached "
+                         "when the mean loss of 256 samples is 1, for any number of workers.");
     TRY(show_table(l, &lesson));
     show_verdict(l, &lesson);
     TRY(lesson_picture(&lesson, "bars", "time",
                        "Time to the target loss. Workers can shorten only the upper part of a bar. Dots: with the "
                        "start-up of each of five launches.",
                        time, 5));
-    TRY(lesson_picture(&lesson, "against", "lengths", "Below 1 one worker is sooner.", lengths, 4));
+    TRY(lesson_picture(&lesson, "against", "lengths", "Below 1, one worker alone reaches the target first.", lengths,
+                       4));
     lesson_questions(&lesson, question, next);
     lesson_commands(&lesson, commands);
     TRY(lesson_commit(&lesson));
