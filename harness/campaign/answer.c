@@ -343,15 +343,15 @@ static void tell_prices(const struct claims *all, const struct point *like, FILE
 
 /* --- a setting --- */
 
-/* "lenet, data shards, batch 32 per worker, 2 cores"; without launches, whose records tell the batch: "lenet, 2 cores"
- */
+/* "lenet, data shards, batch 32 per worker, 2 cores"; without launches, whose records tell the batch: "lenet, 2 cores";
+ * if batches are compared: "lenet, batch 32, 2 cores". */
 static void tell_setting(const struct campaign *c, const struct point *p, FILE *to)
 {
     const struct point *launched = campaign_find_launched(c, p);
     char setting[LAUNCH_NAME_BYTES], scaling[96] = "";
 
     point_setting(setting, sizeof setting, p, ", ", " ");
-    if (launched)
+    if (launched && !point_value(p, "batch"))
         point_scaling_text(scaling, sizeof scaling, launched);
     const char *batch = strchr(scaling, ':');
     fprintf(to, "%s%s%s%s", setting, c->data, batch ? "," : "", batch ? batch + 1 : "");

@@ -148,6 +148,22 @@ static void own_data_is_named(void **state)
     campaign_close(&c);
 }
 
+/* Regression: the answer for --over batch=32,64 began with "lenet, batch 32, batch 32 per worker". */
+static void a_compared_batch_is_named_once(void **state)
+{
+    struct campaign c;
+
+    open_case(&c, *state, &CASES[0]);
+    for (size_t i = 0; i < c.n_points; i++) {
+        c.point[i].n_assigned = 1;
+        c.point[i].assigned[0] = (struct assignment){ .option = "batch", .value = "32" };
+    }
+    char *text = made_text(&c, campaign_answer);
+    assert_int_equal(strncmp(text, "lenet, batch 32, 2 cores", 24), 0);
+    free(text);
+    campaign_close(&c);
+}
+
 /* One worker has one thread in a comparison: on more cores than that, the answer says so. */
 static void one_worker_leaves_cores_idle(void **state)
 {
@@ -327,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { MADE_TEST(the_answer_of_each_case),
                                         MADE_TEST(own_data_is_named),
+                                        MADE_TEST(a_compared_batch_is_named_once),
                                         MADE_TEST(one_worker_leaves_cores_idle),
                                         MADE_TEST(a_disturbed_campaign_lacks_steps_too),
                                         MADE_TEST(each_withheld_price_has_its_reason),
