@@ -192,17 +192,18 @@ out:
     return rc;
 }
 
-/* "NAME=VALUE NAME=VALUE"; nothing when the run diverged. */
+/* "NAME=VALUE NAME=VALUE"; nothing if one of them is not finite: the run diverged. */
 static enum rc print_named_params(struct table *t, const struct named_params *named, const float *param)
 {
     char text[256];
     size_t n = 0;
 
-    if (!isfinite((double)param[0]))
-        return RC_OK;
-    for (size_t i = 0; named->name[i] && n < sizeof text; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s=%.6f", i > 0 ? " " : "", named->name[i],
-                              (double)param[i]);
+    for (size_t i = 0; named->name[i] && n < sizeof text; i++) {
+        if (!isfinite((double)param[i]))
+            return RC_OK;
+        n += (size_t)snprintf(text + n, sizeof text - n, fabsf(param[i]) < 1e6F ? "%s%s=%.6f" : "%s%s=%.6g",
+                              i > 0 ? " " : "", named->name[i], (double)param[i]);
+    }
     return print_row(t, named->row, text);
 }
 
