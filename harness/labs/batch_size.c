@@ -210,7 +210,7 @@ static enum rc show_curves(const struct batch_size *b, struct lesson *l)
 
     snprintf(seconds, sizeof seconds,
              "Against time on this machine: steps times the median step, %.3g us with all samples, %.3g with 100, %.3g "
-             "with one; Interruptions by other programs are left out.",
+             "with one. Interruptions by other programs are left out.",
              1e6 * b->step_s[0], 1e6 * b->step_s[1], 1e6 * b->step_s[2]);
     for (size_t i = 0; i < sizeof curve / sizeof *curve; i++) {
         const struct chart_var var[] = { { "heading", curve[i].heading },
