@@ -40,7 +40,7 @@ static void leave_slowest(struct clocks *c)
     }
 }
 
-/* --- rules --- */
+/* --- rules: the functions that CONSISTENCY_RULES (exchange/consistency.h) names --- */
 
 static enum push_fate counts_at_once(struct clocks *c, uint32_t step)
 {
@@ -75,16 +75,11 @@ static bool reads_in_round(const struct clocks *c, int w)
     return c->clock[w] <= c->round;
 }
 
+#define FUNCTIONS(KIND, push, may_read, ...) [CONSISTENCY_##KIND] = { push, may_read },
 static const struct {
     enum push_fate (*push)(struct clocks *c, uint32_t step); /* of a worker that was at this clock */
     bool (*may_read)(const struct clocks *c, int w);
-} rules[] = {
-    [CONSISTENCY_ASYNC] = { counts_at_once, reads_at_once },
-    [CONSISTENCY_SSP] = { counts_at_once, reads_within_lead },
-    [CONSISTENCY_SYNC] = { counts_in_round, reads_in_round },
-};
-
-_Static_assert(sizeof rules / sizeof *rules == N_CONSISTENCY_KINDS, "a row for each kind");
+} rules[] = { CONSISTENCY_RULES(FUNCTIONS) };
 
 /* --- clocks --- */
 

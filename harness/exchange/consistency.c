@@ -9,31 +9,12 @@
 
 enum { MOST_BOUND = 1000000000 };
 
-struct rule {
-    const char *name;
-    const char *plain, *numbered; /* as it is typed: without a number, with one; NULL: not so */
-    bool has_rounds;              /* one update per step, by the mean gradient; else each gradient is one */
-    bool may_wait;                /* a worker may have to wait for others */
-    bool bounds_lead;             /* the number is how many steps a worker may be ahead of the slowest */
-    bool drops_late;              /* the number is how many gradients of a step are dropped; needs has_rounds */
-};
-
-static const struct rule rules[] = {
-    [CONSISTENCY_ASYNC] = { .name = "async", .plain = "async" },
-    [CONSISTENCY_SSP] = { .name = "ssp", .numbered = "ssp:S", .may_wait = true, .bounds_lead = true },
-    [CONSISTENCY_SYNC] = { .name = "sync",
-                           .plain = "sync",
-                           .numbered = "sync:B",
-                           .has_rounds = true,
-                           .may_wait = true,
-                           .drops_late = true },
-};
-
-_Static_assert(sizeof rules / sizeof *rules == N_CONSISTENCY_KINDS, "a row for each kind");
+#define PROPERTIES(KIND, push, may_read, ...) [CONSISTENCY_##KIND] = { __VA_ARGS__ },
+static const struct consistency_properties rules[] = { CONSISTENCY_RULES(PROPERTIES) };
 
 enum { MOST_FORMS = 2 * N_CONSISTENCY_KINDS };
 
-static const struct rule *rule_of(const struct consistency *c)
+static const struct consistency_properties *rule_of(const struct consistency *c)
 {
     return &rules[c->kind];
 }

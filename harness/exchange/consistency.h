@@ -9,8 +9,8 @@
  *   sync:B   the same of all but B: the B latest gradients of each step, of backup workers, are dropped and counted
  *            (Chen et al., Revisiting Distributed Synchronous SGD, 2016; TensorFlow's SyncReplicasOptimizer)
  *
- * Here are the names, and the properties that other code asks for instead of the kind. When a gradient counts, and when
- * a worker may read: ps/clocks.h. A new rule is a kind here, a row in consistency.c and a row in ps/clocks.c.
+ * A new rule is a row of CONSISTENCY_RULES, and functions in ps/clocks.c where it needs others. ps/clocks.h says when a
+ * gradient counts and when a worker may read. Other code compares no kind: it asks for a property.
  */
 #ifndef HARNESS_EXCHANGE_CONSISTENCY_H
 #define HARNESS_EXCHANGE_CONSISTENCY_H
@@ -22,7 +22,26 @@
 #include "harness/base/rc.h"
 #include "harness/base/text.h"
 
-enum consistency_kind { CONSISTENCY_ASYNC, CONSISTENCY_SSP, CONSISTENCY_SYNC, N_CONSISTENCY_KINDS };
+/* RULE(KIND, push, may_read, properties): two functions of ps/clocks.c; members of struct consistency_properties. */
+#define CONSISTENCY_RULES(RULE)                                                                        \
+    RULE(ASYNC, counts_at_once, reads_at_once, .name = "async", .plain = "async")                      \
+    RULE(SSP, counts_at_once, reads_within_lead, .name = "ssp", .numbered = "ssp:S", .may_wait = true, \
+         .bounds_lead = true)                                                                          \
+    RULE(SYNC, counts_in_round, reads_in_round, .name = "sync", .plain = "sync", .numbered = "sync:B", \
+         .has_rounds = true, .may_wait = true, .drops_late = true)
+
+struct consistency_properties {
+    const char *name;
+    const char *plain, *numbered; /* as it is typed: without a number, with one; NULL: not so */
+    bool has_rounds;              /* one update per step, by the mean gradient; else each gradient is one */
+    bool may_wait;                /* a worker may have to wait for others */
+    bool bounds_lead;             /* the number is how many steps a worker may be ahead of the slowest */
+    bool drops_late;              /* the number is how many gradients of a step are dropped; needs has_rounds */
+};
+
+#define CONSISTENCY_KIND(KIND, push, may_read, ...) CONSISTENCY_##KIND,
+enum consistency_kind { CONSISTENCY_RULES(CONSISTENCY_KIND) N_CONSISTENCY_KINDS };
+#undef CONSISTENCY_KIND
 
 enum { CONSISTENCY_TEXT_BYTES = 24 };
 
