@@ -124,36 +124,15 @@ static void part_waiting(struct launch *out, double waited_ratio)
 static void read_summary(struct launch *out, const json_t *r)
 {
     *out = (struct launch){
-        .throughput_samples_per_s = number_at(r, "throughput_samples_per_s"),
-        .low_samples_per_s = number_at(r, "throughput_low_samples_per_s"),
-        .high_samples_per_s = number_at(r, "throughput_high_samples_per_s"),
-        .efficiency_ratio = number_at(r, "efficiency_ratio"),
-        .bound_ratio = number_at(r, "bound_ratio"),
-        .bound_low_ratio = number_at(r, "bound_low_ratio"),
-        .bound_high_ratio = number_at(r, "bound_high_ratio"),
-        .step_mean_s = number_at(r, "step_mean_s"),
-        .compute_s = number_at(r, "compute_s"),
-        .wait_s = number_at(r, "wait_s"),
-        .wire_s = number_at(r, "wire_s"),
-        .server_s = number_at(r, "server_s"),
-        .apply_s = number_at(r, "apply_s"),
-        .rest_s = number_at(r, "rest_s"),
-        .loss_last = number_at(r, "loss_last"),
-        .accuracy_ratio = number_at(r, "accuracy_ratio"),
-        .staleness_mean_count = number_at(r, "staleness_mean_count"),
-        .staleness_max_count = number_at(r, "staleness_max_count"),
-        .seconds_to_target_s = number_at(r, "seconds_to_target_loss_s"),
-        .steal_ratio = number_at(r, "steal_ratio"),
-        .others_cores_count = number_at(r, "others_cores_count"),
-        .taken_cores_ratio = number_at(r, "taken_cores_ratio"),
-        .frequency_hz = number_at(r, "frequency_hz"),
-        .samples_to_target_count = number_at(r, "samples_to_target_loss_count"),
         .did_not_learn = has_text(r, "learned", learned_word(LEARNED_NO)),
         .was_disturbed = has_text(r, "disturbed", "yes"),
         .switched = has_text(r, "steady_state", steady_state_text(STEADY_SWITCH)),
         .never_settled = has_text(r, "steady_state", steady_state_text(STEADY_NONE)),
         .session = (int)json_integer_value(json_object_get(r, "session_index")),
     };
+#define READ(member, key) out->member = number_at(r, key);
+    LAUNCH_FIGURES(READ)
+#undef READ
     part_waiting(out, number_at(r, "layout_waited_ratio"));
 }
 

@@ -28,6 +28,7 @@
 #include "harness/base/file.h"
 #include "harness/base/partial_file.h"
 #include "harness/base/rc.h"
+#include "harness/campaign/launch_figures.h"
 #include "harness/measure/disturbance.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
@@ -62,13 +63,10 @@ enum {
     LAUNCH_NAME_BYTES = MAX_ASSIGNMENTS * (OPTION_BYTES + VALUE_BYTES),
 };
 
-struct launch { /* the summary record of one launch; NaN: null in the record */
-    double throughput_samples_per_s, low_samples_per_s, high_samples_per_s;
-    double efficiency_ratio, bound_ratio, bound_low_ratio, bound_high_ratio;
-    double step_mean_s, compute_s, wait_s, wire_s, server_s, apply_s, rest_s;
-    double loss_last, accuracy_ratio, staleness_mean_count, staleness_max_count;
-    double seconds_to_target_s, samples_to_target_count;                     /* NaN: the target loss was not reached */
-    double steal_ratio, others_cores_count, taken_cores_ratio, frequency_hz; /* other load on its machine */
+struct launch { /* the summary record of one launch */
+#define MEMBER(member, key) double member;
+    LAUNCH_FIGURES(MEMBER)
+#undef MEMBER
     bool did_not_learn;           /* the launch's own judgement: "learned" is "no" */
     bool was_disturbed;           /* likewise */
     bool switched, never_settled; /* likewise; neither: a steady state, or too short to decide */

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "harness/campaign/suite/campaign_test_kit.h"
+#include "harness/report/record_keys.h"
 
 #define AT(member) offsetof(struct launch, member)
 #define THROUGHPUT AT(throughput_samples_per_s)
@@ -21,6 +22,19 @@ static void near_interval(struct interval i, double mean, double low, double hig
     near(i.mean, mean, 1e-12);
     near(i.low, low, 1e-4); /* as exact as the quantile of Student's t is said to be */
     near(i.high, high, 1e-4);
+}
+
+/* A key that no summary has would be NaN in every table. */
+static void train_records_every_figure(void **state)
+{
+#define KEY(member, key) key,
+    static const char *const of_launch[] = { LAUNCH_FIGURES(KEY) };
+#undef KEY
+
+    (void)state;
+    for (size_t i = 0; i < sizeof of_launch / sizeof *of_launch; i++)
+        if (!record_kind_allows(record_kind_find("summary"), of_launch[i], 0))
+            fail_msg("%s: no figure of a summary", of_launch[i]);
 }
 
 /* Each member has the value of its own key. */
@@ -453,6 +467,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MADE_TEST(a_summary_is_read_key_by_key),
+        cmocka_unit_test(train_records_every_figure),
         MADE_TEST(every_launch_has_a_curve),
         MADE_TEST(runs_hold_every_record),
         MADE_TEST(a_launch_without_a_summary_is_none),

@@ -7,9 +7,10 @@
  *   results   all results                  result_columns    report --format text; page
  *   steps     the parts of a mean step     step_columns      report --format text; page
  *
- * Before them each table has first_columns. A new column is a row of one of these and a function that prints its cell.
- * Its meaning belongs in campaign_print_notes() (results, steps) and in docs/compare.md. The expected text is in
- * table_test.c, and in harness/verbs/words.
+ * Before them each table has first_columns. A new column is a row of one of these. It needs a figure of
+ * launch_figures.h, whose mean over the launches it prints, or a function that prints its cell. Its meaning belongs in
+ * campaign_print_notes() (results, steps) and in docs/compare.md. The expected text is in table_test.c, and in
+ * harness/verbs/words.
  */
 #include <assert.h>
 #include <math.h>
@@ -26,12 +27,18 @@ struct cell { /* of a point; which one: `print` of its column */
     struct table *to;
     const struct campaign *campaign;
     const struct point *point;
+    const struct point_column *column;
     int i; /* of a column of a row with title_of: its number */
 };
 
 struct point_column {
     struct column head;
     enum rc (*print)(const struct cell *at);
+    struct { /* what print_mean() prints: the mean of a member of struct launch, times `scale` */
+        size_t at;
+        double scale;
+        const char *format;
+    } figure;
     bool (*is_shown)(const struct campaign *c); /* NULL: always */
     /* NULL: one column, `head`. Otherwise the row stands for a column for each title; NULL ends them. */
     const char *(*title_of)(const struct campaign *c, int i);
@@ -296,9 +303,11 @@ static enum rc print_loss(const struct cell *at)
     return cell_number(at->to, "%.4f", point_loss_at(at->point, campaign_equal_samples(at->campaign, at->point)));
 }
 
-static enum rc print_accuracy(const struct cell *at)
+static enum rc print_mean(const struct cell *at)
 {
-    return cell_number(at->to, "%.2f %%", 100 * point_mean(at->point, offsetof(struct launch, accuracy_ratio)));
+    const struct point_column *c = at->column;
+
+    return cell_number(at->to, c->figure.format, c->figure.scale * point_mean(at->point, c->figure.at));
 }
 
 static enum rc print_samples(const struct cell *at)
@@ -329,11 +338,6 @@ static enum rc print_target_short(const struct cell *at)
 static enum rc print_target_samples(const struct cell *at)
 {
     return cell_samples(at->to, point_mean(at->point, offsetof(struct launch, samples_to_target_count)));
-}
-
-static enum rc print_staleness(const struct cell *at)
-{
-    return cell_number(at->to, "%.2f", point_mean(at->point, offsetof(struct launch, staleness_mean_count)));
 }
 
 /* The i-th mark that some point has; N_MARKS: there are no more. */
@@ -401,6 +405,8 @@ static enum rc print_step_part(const struct cell *at)
 
 /* --- the tables --- */
 
+#define AT(member) offsetof(struct launch, member)
+
 static bool is_tuned(const struct campaign *c)
 {
     for (size_t i = 0; i < c->n_points; i++)
@@ -443,11 +449,11 @@ static const struct point_column result_columns[] = {
     { { "strong efficiency", ALIGN_RIGHT }, .print = print_efficiency, .is_shown = campaign_scales_strongly },
     { { "of bound", ALIGN_RIGHT }, .print = print_bound },
     { { "loss", ALIGN_RIGHT }, .print = print_loss },
-    { { "accuracy", ALIGN_RIGHT }, .print = print_accuracy },
+    { { "accuracy", ALIGN_RIGHT }, .print = print_mean, .figure = { AT(accuracy_ratio), 100, "%.2f %%" } },
     { { "samples", ALIGN_RIGHT }, .print = print_samples },
     { { "time to target", ALIGN_RIGHT }, .print = print_target },
     { { "samples to target", ALIGN_RIGHT }, .print = print_target_samples },
-    { { "staleness", ALIGN_RIGHT }, .print = print_staleness },
+    { { "staleness", ALIGN_RIGHT }, .print = print_mean, .figure = { AT(staleness_mean_count), 1, "%.2f" } },
     { { NULL, ALIGN_RIGHT }, .print = print_mark, .title_of = title_of_mark },
     { { "failed", ALIGN_RIGHT }, .print = print_failures, .is_shown = campaign_has_failures },
 };
@@ -501,7 +507,7 @@ static enum rc print_points(const struct campaign *c, const struct point_column 
         if (i > 0 && c->point[i].workload != c->point[i - 1].workload)
             TRY(table_rule(t));
         for (size_t k = 0; k < s.n; k++)
-            TRY(s.of[k]->print(&(struct cell){ t, c, &c->point[i], s.i[k] }));
+            TRY(s.of[k]->print(&(struct cell){ t, c, &c->point[i], s.of[k], s.i[k] }));
     }
     show(t, to);
 out:
