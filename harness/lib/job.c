@@ -13,7 +13,7 @@
 #include "harness/world/world.h"
 
 #ifndef GRADMARK_VERSION
-#error "GRADMARK_VERSION is the version of the project"
+#error "define GRADMARK_VERSION: the version of the project, as a string"
 #endif
 
 _Static_assert(GM_NOMEM == (int)RC_NOMEM && GM_INVAL == (int)RC_INVAL && GM_IO == (int)RC_IO, "gm_error is rc");
