@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* between_hosts.c - see between_hosts.h. */
+/*
+ * between_hosts.c - allreduce among the first ranks of hosts, of a vector that each of them has, around a ring
+ * (ring.h); see between_hosts.h.
+ */
 #include "allreduce/between_hosts.h"
 
 #include <stdlib.h>

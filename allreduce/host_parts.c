@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_parts.c - see host_parts.h. */
+/*
+ * host_parts.c - the inputs of one host's ranks to a collective, which each of these ranks can read and write; see
+ * host_parts.h.
+ */
 #include "allreduce/host_parts.h"
 
 #include <stdatomic.h>

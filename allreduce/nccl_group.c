@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_group.c - see nccl_group.h. */
+/*
+ * nccl_group.c - some ranks with a GPU each: one communicator of NCCL over them, in the memory of their GPUs, and a
+ * separate stream; see nccl_group.h.
+ */
 #include "allreduce/nccl_group.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rates.c - see rates.h. */
+/*
+ * rates.c - the costs of a collective on these machines: latency and rate of messages around the ring of all ranks,
+ * rate of the memory, and a meeting of the ranks of a host; see rates.h.
+ */
 #include "allreduce/rates.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* short_calls.c - see short_calls.h. */
+/* short_calls.c - measures how long allreduces of few bytes take here by each algorithm; see short_calls.h. */
 #include "allreduce/short_calls.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* feed.c - see feed.h. */
+/*
+ * feed.c - batches by message: a driver reads the samples of all workers and pushes them, so that no worker opens a
+ * file; see feed.h.
+ */
 #include "data/feed.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_folders.c - see image_folders.h. */
+/* image_folders.c - a data set of JPEG and PNG files, one folder per class, like ImageNet; see image_folders.h. */
 #include "data/image_folders.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.c - see split.h. */
+/* split.c - which training samples each worker has, unless all workers take all in turn (data.D1); see split.h. */
 #include "data/split.h"
 
 #include <assert.h>

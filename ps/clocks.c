@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clocks.c - see clocks.h. */
+/*
+ * clocks.c - the clocks of one chunk of the gradient at one server: how many steps each worker has pushed, which
+ * gradients count, and which worker may read; see clocks.h.
+ */
 #include "ps/clocks.h"
 
 #include <assert.h>

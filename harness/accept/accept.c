@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accept.c - see accept.h. */
+/* accept.c - a complete acceptance test, run on every rank; see accept.h. */
 #include "harness/accept/accept.h"
 
 #include <math.h>

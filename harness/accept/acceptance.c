@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* acceptance.c - see acceptance.h. */
+/*
+ * acceptance.c - the measurements and findings of an acceptance test of a cluster: plain data that stages fill,
+ * judges read and reports show; see acceptance.h.
+ */
 #include "harness/accept/acceptance.h"
 
 #include <assert.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* acceptance_fields.c - see acceptance_fields.h. Ranges that depend on nodes and ranks are checked by the reader. */
+/*
+ * acceptance_fields.c - the members of struct acceptance as keys of records; see acceptance_fields.h. Ranges that
+ * depend on nodes and ranks are checked by the reader.
+ */
 #include "harness/accept/acceptance_fields.h"
 
 #include <limits.h>

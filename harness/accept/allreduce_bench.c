@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allreduce_bench.c - see allreduce_bench.h. */
+/*
+ * allreduce_bench.c - one allreduce over all ranks of a test, in their order or another; it is timed and its sum is
+ * checked; see allreduce_bench.h.
+ */
 #include "harness/accept/allreduce_bench.h"
 
 #include "allreduce/collective_list.h"

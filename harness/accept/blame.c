@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blame.c - see blame.h; the model is tournament_fit.h's. This file turns it into findings. */
+/*
+ * blame.c - finds slow nodes and slow links in a tournament of all pairs of nodes; see blame.h. The model of a
+ * tournament is in tournament_fit.h. This file turns it into findings.
+ */
 #include "harness/accept/blame.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* evidence.c - see evidence.h. */
+/*
+ * evidence.c - the value of repeats of one measurement (a pair of nodes, a rank), and how far chance alone moves it
+ * away from the fleet; see evidence.h.
+ */
 #include "harness/accept/evidence.h"
 
 #include <math.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heat_map.c - see heat_map.h. */
+/*
+ * heat_map.c - a picture of all pairs of nodes: the row sends, the column receives; darker is worse; see heat_map.h.
+ */
 #include "harness/accept/heat_map.h"
 
 #include <math.h>

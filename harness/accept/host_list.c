@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_list.c - see host_list.h. */
+/* host_list.c - folds host names in Slurm's format: "host[1-3,7],other"; see host_list.h. */
 #include "harness/accept/host_list.h"
 
 #include <stdint.h>

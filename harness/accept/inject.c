@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inject.c - see inject.h. */
+/*
+ * inject.c - fault injection for the self-test and for exercises: the effect of a slow rank, a slow link or a flipped
+ * bit, in any world; see inject.h.
+ */
 #include "harness/accept/inject.h"
 
 #include <ctype.h>

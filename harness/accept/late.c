@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* late.c - see late.h. */
+/*
+ * late.c - finds nodes and links that sometimes lose messages, from the ratio of late round trips in a tournament;
+ * see late.h.
+ */
 #include "harness/accept/late.h"
 
 #include <math.h>

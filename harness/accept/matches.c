@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matches.c - see matches.h. */
+/*
+ * matches.c - which matches of a round of a tournament (bench/circle.h) are played at the same time; see matches.h.
+ */
 #include "harness/accept/matches.h"
 
 #include "harness/bench/circle.h"

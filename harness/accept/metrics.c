@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c - see metrics.h. */
+/*
+ * metrics.c - a running test as OpenMetrics text, for the textfile collector of node_exporter and other scrapers; see
+ * metrics.h.
+ */
 #include "harness/accept/metrics.h"
 
 #include <math.h>

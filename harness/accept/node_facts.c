@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * node_facts.c - see node_facts.h. Sources: proc(5); the kernel's ABI documentation of sysfs-class-net and
- * sysfs-class-infiniband.
+ * node_facts.c - facts that a node reports before any measurement: versions, cores, memory, links, its date; see
+ * node_facts.h. Sources: proc(5); the kernel's ABI documentation of sysfs-class-net and sysfs-class-infiniband.
  */
 #include "harness/accept/node_facts.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_figures.c - see node_figures.h. */
+/*
+ * node_figures.c - figures of a node and of a pair, from a tournament and rank metrics, for tables and maps; see
+ * node_figures.h.
+ */
 #include "harness/accept/node_figures.h"
 
 #include <math.h>

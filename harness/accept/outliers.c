@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outliers.c - see outliers.h. */
+/*
+ * outliers.c - finds ranks or nodes that are far worse than the fleet in one metric, and ranks for which others wait;
+ * see outliers.h.
+ */
 #include "harness/accept/outliers.h"
 
 #include <stdio.h>

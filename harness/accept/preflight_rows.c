@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preflight_rows.c - see preflight_rows.h. */
+/*
+ * preflight_rows.c - compares the facts that nodes report: differences between nodes, and broken limits; see
+ * preflight_rows.h.
+ */
 #include "harness/accept/preflight_rows.h"
 
 #include <assert.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_contest.c - see rank_contest.h. */
+/*
+ * rank_contest.c - measures the benefit of rank orders: the same allreduce in each order of rank_order.h; see
+ * rank_contest.h.
+ */
 #include "harness/accept/rank_contest.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_fit.c - see rank_fit.h. */
+/*
+ * rank_fit.c - the distance of each rank from the fleet in one metric, used by outliers.c and straggler.c; see
+ * rank_fit.h.
+ */
 #include "harness/accept/rank_fit.h"
 
 #include <assert.h>

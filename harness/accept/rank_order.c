@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_order.c - see rank_order.h. */
+/* rank_order.c - possible orders of ranks in a ring or tree; see rank_order.h. */
 #include "harness/accept/rank_order.h"
 
 #include <math.h>

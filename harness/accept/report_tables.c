@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_tables.c - see report_tables.h. */
+/* report_tables.c - the tables of an acceptance test, for the terminal and for the page; see report_tables.h. */
 #include "harness/accept/report_tables.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_words.c - see report_words.h. */
+/* report_words.c - quantities, verdict and findings in words, equal in every output; see report_words.h. */
 #include "harness/accept/report_words.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sizes.c - see sizes.h. */
+/* sizes.c - repeats of a rate at the sizes that criteria list, for collectives and for servers; see sizes.h. */
 #include "harness/accept/sizes.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* straggler.c - see outliers.h. */
+/* straggler.c - finds the rank that the others wait for; see outliers.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

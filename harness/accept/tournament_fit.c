@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tournament_fit.c - see tournament_fit.h. */
+/*
+ * tournament_fit.c - estimates the best rates of each node, sending and receiving, and how far each pair of nodes is
+ * below them. blame.c uses this model of a tournament to blame; see tournament_fit.h.
+ */
 #include "harness/accept/tournament_fit.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trainings.c - see trainings.h. */
+/* trainings.c - trainings that stages run on some of the ranks of the test; see trainings.h. */
 #include "harness/accept/trainings.h"
 
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trials.c - see trials.h. */
+/*
+ * trials.c - the quality of the acceptance test itself: faults drawn at random are injected into its runs, and its
+ * findings are compared with them; see trials.h.
+ */
 #include "harness/accept/trials.h"
 
 #include <math.h>

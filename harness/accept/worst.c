@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worst.c - see worst.h. */
+/*
+ * worst.c - the worst rank of a metric, and the worst pair of a tournament, by the medians of their repeats; see
+ * worst.h.
+ */
 #include "harness/accept/worst.h"
 
 #include <assert.h>

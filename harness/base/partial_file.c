@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partial_file.c - see partial_file.h. */
+/*
+ * partial_file.c - a file that grows by whole pieces over hours, and is put in place at the end; see partial_file.h.
+ */
 #include "harness/base/partial_file.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule.c - see rule.h. */
+/* rule.c - which options do not go together, and why: tables of rows; see rule.h. */
 #include "harness/base/rule.h"
 
 #include <stdio.h>

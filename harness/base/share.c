@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share.c - see share.h. */
+/*
+ * share.c - the place of the files that come with the program: PREFIX/share/gradmark of an installed one, else the
+ * source tree that it was built from; see share.h.
+ */
 #include "harness/base/share.h"
 
 #include <dlfcn.h>

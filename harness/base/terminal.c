@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* terminal.c - see terminal.h. */
+/* terminal.c - lines that fit a terminal; see terminal.h. */
 #include "harness/base/terminal.h"
 
 #include <stdbool.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alpha_beta.c - see alpha_beta.h. */
+/*
+ * alpha_beta.c - latency and rate of messages between neighbours, measured over the transport of a run; and from
+ * these the least time of a step's messages; see alpha_beta.h.
+ */
 #include "harness/bench/alpha_beta.h"
 
 #include "harness/base/arena.h"

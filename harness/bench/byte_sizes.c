@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* byte_sizes.c - see byte_sizes.h. */
+/* byte_sizes.c - parses sizes in bytes: a comma list of sizes and of sweeps; see byte_sizes.h. */
 #include "harness/bench/byte_sizes.h"
 
 #include <stdint.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibration.c - see calibration.h. */
+/*
+ * calibration.c - a measured cluster, and the cluster description with which the sim world reproduces the
+ * measurement; see calibration.h.
+ */
 #include "harness/bench/calibration.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* circle.c - see circle.h. */
+/* circle.c - the rounds of a tournament in which every two players meet once, by the circle method; see circle.h. */
 #include "harness/bench/circle.h"
 
 /* An odd number of players is filled up by one that is not there. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_bench.c - see comm_bench.h. */
+/*
+ * comm_bench.c - measures collectives of several algorithms, and the limits of the machine, side by side; see
+ * comm_bench.h.
+ */
 #include "harness/bench/comm_bench.h"
 
 #include <assert.h>

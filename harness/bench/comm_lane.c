@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_lane.c - see comm_lane.h. */
+/*
+ * comm_lane.c - a lane of the comparison: an algorithm, the bare transport, a barrier, or a ceiling; and one call of
+ * it, the part that is timed; see comm_lane.h.
+ */
 #include "harness/bench/comm_lane.h"
 
 #include <stdio.h>

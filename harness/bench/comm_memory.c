@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_memory.c - see comm_memory.h. */
+/*
+ * comm_memory.c - memory for measurements, in rotating blocks; and a walk that evicts it from the caches; see
+ * comm_memory.h.
+ */
 #include "harness/bench/comm_memory.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_pace.c - see comm_pace.h. */
+/* comm_pace.c - which sizes are measured, how often, and for how long; see comm_pace.h. */
 #include "harness/bench/comm_pace.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_repeat.c - see comm_repeat.h. */
+/*
+ * comm_repeat.c - the state of a rank while it measures, and one repeat of a lane (bench.B1, B3, B4); see
+ * comm_repeat.h.
+ */
 #include "harness/bench/comm_repeat.h"
 
 #include <stdlib.h>

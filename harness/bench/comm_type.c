@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_type.c - see comm_type.h. */
+/*
+ * comm_type.c - the operations that `gradmark comm` can measure; bytes are counted like in nccl-tests; see
+ * comm_type.h.
+ */
 #include "harness/bench/comm_type.h"
 
 #include <string.h>

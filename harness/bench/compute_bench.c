@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compute_bench.c - see compute_bench.h. */
+/*
+ * compute_bench.c - the compute speed of ranks while all ranks compute, and the variation of equal work; see
+ * compute_bench.h.
+ */
 #include "harness/bench/compute_bench.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.c - see gemm.h. */
+/* gemm.c - the speed of matrix products and of memory; see gemm.h. */
 #include "harness/bench/gemm.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jitter_fit.c - see jitter_fit.h. */
+/*
+ * jitter_fit.c - which of the distributions of cluster/cluster.h fits repeated times of equal work, and its size;
+ * see jitter_fit.h.
+ */
 #include "harness/bench/jitter_fit.h"
 
 #include <assert.h>

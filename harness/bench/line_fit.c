@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* line_fit.c - see line_fit.h. */
+/* line_fit.c - a robust fit of the line t = intercept + slope x to measured times; see line_fit.h. */
 #include "harness/bench/line_fit.h"
 
 #include <assert.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_bench.c - see link_bench.h. */
+/*
+ * link_bench.c - times of messages within a host and between hosts, pair by pair, over the transport of a run; see
+ * link_bench.h.
+ */
 #include "harness/bench/link_bench.h"
 
 #include <stdlib.h>

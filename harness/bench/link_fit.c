@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_fit.c - see link_fit.h. */
+/*
+ * link_fit.c - latency, rate and overhead of a class of links, from the times that pairs of ranks measured on them
+ * (link_bench.h); see link_fit.h.
+ */
 #include "harness/bench/link_fit.h"
 
 #include <math.h>

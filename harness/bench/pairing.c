@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pairing.c - see pairing.h. */
+/* pairing.c - which ranks form pairs in each turn, so that links are measured one at a time; see pairing.h. */
 #include "harness/bench/pairing.h"
 
 #include "harness/bench/circle.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ping_pong.c - see ping_pong.h. */
+/* ping_pong.c - messages between two ranks, there and back, timed by the rank that sends first; see ping_pong.h. */
 #include "harness/bench/ping_pong.h"
 
 #include <assert.h>

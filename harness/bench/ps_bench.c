@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_bench.c - see ps_bench.h: which size is measured, what, and for how long. */
+/*
+ * ps_bench.c - measures push, pull, and both, between the workers and servers of ps/, and the bound of the connection,
+ * side by side; see ps_bench.h. Which size is measured, for how long, and one repeat.
+ */
 #include "harness/bench/ps_bench.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_echo.c - see ps_echo.h.
+ * ps_echo.c - the bound for a parameter server: messages of the same lengths, and as many in transit, are returned
+ * unchanged; the servers' work is omitted; see ps_echo.h.
  *
  * Memory: a worker's block has what it sends, and, of each server, how many of its frames came back; a server's block
  * what it sends back, of each worker a part, and, of each worker, how many frames it has sent. Frame f, counted on and

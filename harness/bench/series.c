@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series.c - see series.h. */
+/*
+ * series.c - the times of one repeated short measurement: how often it is repeated, and which time counts; see
+ * series.h.
+ */
 #include "harness/bench/series.h"
 
 #include <assert.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update.c - see update.h. */
+/*
+ * update.c - the optimiser's update of n_elems parameters, for timing, without memory for all of them; see update.h.
+ */
 #include "harness/bench/update.h"
 
 enum { MAX_RANGE_ELEMS = 4 << 20 };

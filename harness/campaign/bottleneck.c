@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bottleneck.c - see bottleneck.h. */
+/* bottleneck.c - what limits a way to exchange, and where another one becomes faster; see bottleneck.h. */
 #include "harness/campaign/bottleneck.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* curves.c - see curves.h; and losses of points after as many samples. */
+/*
+ * curves.c - losses of all launches of a point at equal seconds, or at equal samples, and the losses of
+ * points after as many samples; see curves.h.
+ */
 #include "harness/campaign/curves.h"
 
 #include <assert.h>

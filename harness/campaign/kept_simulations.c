@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kept_simulations.c - see kept_simulations.h. */
+/*
+ * kept_simulations.c - the file of finished simulations: a sealed line for each, added when it ends; see
+ * kept_simulations.h.
+ */
 #include "harness/campaign/kept_simulations.h"
 
 #include <jansson.h>

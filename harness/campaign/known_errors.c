@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known_errors.c - see known_errors.h. */
+/*
+ * known_errors.c - how far published efficiencies lie from their predictions: the own error of the predictor, in no
+ * constant of a description. scripts/measure prediction writes the rows, results/published/errors.csv, which is
+ * compiled in; see known_errors.h.
+ */
 #include "harness/campaign/known_errors.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* last_words.c - see last_words.h. */
+/*
+ * last_words.c - the message of a process that SIGINT, SIGTERM or SIGHUP ends at once, e.g. while it waits in MPI;
+ * see last_words.h.
+ */
 #include "harness/campaign/last_words.h"
 
 #include <signal.h>

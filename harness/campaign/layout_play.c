@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout_play.c - see layout_play.h. */
+/*
+ * layout_play.c - the step time of a layout, from the compute times of its stages and the messages between its ranks;
+ * see layout_play.h.
+ */
 #include "harness/campaign/layout_play.h"
 
 #include <math.h>

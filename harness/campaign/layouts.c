@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layouts.c - see layouts.h. */
+/*
+ * layouts.c - layouts of a model on GPUs of a described cluster (train/layout.h): the step time of each, and the
+ * best; see layouts.h.
+ */
 #include "harness/campaign/layouts.h"
 
 #include <inttypes.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prediction.c - see prediction.h. */
+/*
+ * prediction.c - what simulate, reproduce and predict share: the band of a prediction, the values that it depends on,
+ * and its charts; see prediction.h.
+ */
 #include "harness/campaign/prediction.h"
 
 #include <assert.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prediction_inputs.c - see prediction_inputs.h. */
+/*
+ * prediction_inputs.c - what is simulated, as options name it: clusters with their assumptions, and profiles; see
+ * prediction_inputs.h.
+ */
 #include "harness/campaign/prediction_inputs.h"
 
 #include <math.h>

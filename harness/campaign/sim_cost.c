@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim_cost.c - see sim_cost.h. */
+/*
+ * sim_cost.c - the cost of computing a simulation: one line on standard error, and --cost FILE as JSON. The file also
+ * has the load of its links in the steps: the busiest of each kind (cluster/topology.h); see sim_cost.h.
+ */
 #include "harness/campaign/sim_cost.h"
 
 #include <jansson.h>

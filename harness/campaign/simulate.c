@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate.c - see simulate.h. */
+/*
+ * simulate.c - predictions for models on a described cluster, for every way to exchange and every number of GPUs; see
+ * simulate.h.
+ */
 #include "harness/campaign/simulate.h"
 
 #include <stdlib.h>

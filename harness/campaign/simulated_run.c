@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulated_run.c - see simulated_run.h. */
+/*
+ * simulated_run.c - turns a training run (a model's profile, on GPUs of a cluster, by a mode) into a simulation
+ * (simulations.h), and holds the set of simulations that a command needs; see simulated_run.h.
+ */
 #include "harness/campaign/simulated_run.h"
 
 #include <limits.h>

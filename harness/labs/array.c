@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* array.c - see array.h. */
+/* array.c - an array that grows item by item; see array.h. */
 #include "harness/labs/array.h"
 
 #include <stdint.h>

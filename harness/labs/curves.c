@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* curves.c - see curves.h. */
+/* curves.c - a table of curves for scripts/gnuplot/lesson.gp: NAME.tsv in a lab's folder; see curves.h. */
 #include "harness/labs/curves.h"
 
 #include <math.h>

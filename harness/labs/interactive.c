@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interactive.c - see interactive.h. */
+/*
+ * interactive.c - the section of a lesson's page whose sliders recompute the path of the linear model; see
+ * interactive.h.
+ */
 #include "harness/labs/interactive.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lesson.c - see lesson.h. */
+/* lesson.c - the output of a lab: figures and pictures on one page, and the same on the terminal; see lesson.h. */
 #include "harness/labs/lesson.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* momentum.c - see momentum.h. */
+/* momentum.c - fits a momentum to a path through the loss of the linear model; see momentum.h. */
 #include "harness/labs/momentum.h"
 
 #include <math.h>

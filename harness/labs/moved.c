@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moved.c - see moved.h. */
+/* moved.c - a training in a child process, and every message between its ranks, read back; see moved.h. */
 #include "harness/labs/moved.h"
 
 #include <math.h>

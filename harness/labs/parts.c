@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - see parts.h. */
+/* parts.c - the progress of a lab; see parts.h. */
 #include "harness/labs/parts.h"
 
 #include "harness/labs/lab.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* records.c - see records.h. */
+/*
+ * records.c - a training of any model in a child process, the content of its records (--out), and its outcome; see
+ * records.h.
+ */
 #include "harness/labs/records.h"
 
 #include <jansson.h>

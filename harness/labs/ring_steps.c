@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_steps.c - see ring_steps.h. */
+/*
+ * ring_steps.c - an allreduce around a ring, reconstructed from the messages that its ranks sent; see ring_steps.h.
+ */
 #include "harness/labs/ring_steps.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_path.c - see server_path.h. */
+/* server_path.c - the parameters of a server after each update, from what its workers read; see server_path.h. */
 #include "harness/labs/server_path.h"
 
 #include <math.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* squares.c - see squares.h. */
+/*
+ * squares.c - the loss of the linear model over all its data, a quadratic form of slope and offset; see squares.h.
+ */
 #include "harness/labs/squares.h"
 
 #include "data/dataset.h"

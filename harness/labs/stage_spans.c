@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage_spans.c - see stage_spans.h. */
+/* stage_spans.c - what the stages of one pipeline computed, and when; see stage_spans.h. */
 #include "harness/labs/stage_spans.h"
 
 #include <jansson.h>

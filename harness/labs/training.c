@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* training.c - see training.h. */
+/* training.c - a training of the linear model in a child process, and its path; see training.h. */
 #include "harness/labs/training.h"
 
 #include <math.h>

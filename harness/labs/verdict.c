@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verdict.c - see verdict.h. */
+/* verdict.c - which steps of the recipe for distributed training are missing in a training; see verdict.h. */
 #include "harness/labs/verdict.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worth.c - see worth.h. */
+/* worth.c - is a training worth several machines? From times to a target, including start-up; see worth.h. */
 #include "harness/labs/worth.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signature.c - see signature.h. */
+/* signature.c - which collective function a rank calls, with which arguments; see signature.h. */
 #include "harness/lib/signature.h"
 
 #include <inttypes.h>

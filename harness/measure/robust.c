@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* robust.c - see robust.h. */
+/*
+ * robust.c - middle and spread of numbers that include outliers, the probability of a deviation, and the joint
+ * significance of many deviations; see robust.h.
+ */
 #include "harness/measure/robust.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* byte_ring.c - see byte_ring.h. */
+/* byte_ring.c - bytes from one rank to another through memory that both map; see byte_ring.h. */
 #include "harness/net/byte_ring.h"
 
 #include <assert.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library_versions.c - see library_versions.h. */
+/*
+ * library_versions.c - the libraries of this process: those that the loader found, not those of the build; see
+ * library_versions.h.
+ */
 #include "harness/net/library_versions.h"
 
 #include <hwloc.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* message_log.c - see message_log.h. */
+/*
+ * message_log.c - every message that a transport has moved: its peer, times, and place in an array; see
+ * message_log.h.
+ */
 #include "harness/net/message_log.h"
 
 #include <stdlib.h>

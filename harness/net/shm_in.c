@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shm_in.c - see shm_in.h. */
+/*
+ * shm_in.c - what one rank receives from other ranks through shared memory: posted receives, and messages that came
+ * before their receive or are for any rank; see shm_in.h.
+ */
 #include "harness/net/shm_in.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shm_line.c - see shm_line.h. */
+/*
+ * shm_line.c - the memory that two ranks share in transport shm: for each direction a ring of bytes and units, both
+ * in the receiver's block of shared memory; see shm_line.h.
+ */
 #include "harness/net/shm_line.h"
 
 /* HOST_BYTES: of all ranks together, unless the least lines of so many need more. */

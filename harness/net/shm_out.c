@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shm_out.c - see shm_out.h. */
+/* shm_out.c - what one rank sends to another through shared memory; see shm_out.h. */
 #include "harness/net/shm_out.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unit_runs.c - see unit_runs.h. */
+/*
+ * unit_runs.c - memory that one rank takes in runs of units, for messages that another rank reads in place and gives
+ * back in any order; see unit_runs.h.
+ */
 #include "harness/net/unit_runs.h"
 
 void unit_runs_init(struct unit_runs *r, struct unit_runs_shared *shared, size_t unit_bytes)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zmq_echo.c - see zmq_echo.h. */
+/*
+ * zmq_echo.c - round trips of messages with bare ZeroMQ, without a copy of ours: the bound for a transport over it;
+ * see zmq_echo.h.
+ */
 #include "harness/net/zmq_echo.h"
 
 #include <errno.h>

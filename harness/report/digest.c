@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* digest.c - see digest.h. */
+/*
+ * digest.c - digests of input files: a record shows which input it used, and later changes are detected; see
+ * digest.h.
+ */
 #include "harness/report/digest.h"
 
 #include <dirent.h>

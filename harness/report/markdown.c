@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* markdown.c - see markdown.h. */
+/* markdown.c - text and tables to paste into a wiki or an issue; see markdown.h. */
 #include "harness/report/markdown.h"
 
 #include <ctype.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal.c - see seal.h. */
+/*
+ * seal.c - a running digest at the end of each line of a file of records, so that later changes are detected; see
+ * seal.h.
+ */
 #include "harness/report/seal.h"
 
 #include <sodium.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xml.c - see xml.h. */
+/* xml.c - text in XML 1.0 documents: SVG, JUnit; see xml.h. */
 #include "harness/report/xml.h"
 
 #include <string.h>

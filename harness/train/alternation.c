@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alternation.c - see alternation.h. */
+/*
+ * alternation.c - --alternate-exchange K: measures in one launch what the exchange of gradients costs; see
+ * alternation.h.
+ */
 #include "harness/train/alternation.h"
 
 #include <math.h>

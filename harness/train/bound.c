@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound.c - see bound.h. */
+/*
+ * bound.c - the limits of the parts of a run, measured; the upper bound on its throughput, which follows from them;
+ * and the ratio of the run to it; see bound.h.
+ */
 #include "harness/train/bound.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drill.c - see job.h. */
+/* drill.c - faults on purpose, and how they are carried out in a training: --inject, --on-loss; see job.h. */
 #include "harness/train/job.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elastic.c - see elastic.h. */
+/*
+ * elastic.c - --elastic (exchange.E13): servers assign batches to workers, instead of a fixed share for each worker;
+ * see elastic.h.
+ */
 #include "harness/train/elastic.h"
 
 #include <stdio.h>

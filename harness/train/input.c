@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* input.c - see input.h. */
+/* input.c - the source of the workers' samples: --input; see input.h. */
 #include "harness/train/input.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* integrity.c - see integrity.h. */
+/*
+ * integrity.c - --verify-every K: are the parameters of all workers still equal, to the bit? A silent corruption in a
+ * memory, a processor or a network card makes one worker's parameters differ; see integrity.h.
+ */
 #include "harness/train/integrity.h"
 
 #include <stdio.h>

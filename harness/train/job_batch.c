@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_batch.c - see job_batch.h. */
+/*
+ * job_batch.c - which samples each worker has, and how many per step: --split, --accumulate, --global-batch; see
+ * job_batch.h.
+ */
 #include "harness/train/job_batch.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_exchange.c - see job_exchange.h. */
+/*
+ * job_exchange.c - how a job exchanges gradients: its servers, compression, periods, overlap, local SGD; see
+ * job_exchange.h.
+ */
 #include "harness/train/job_exchange.h"
 
 #include <math.h>

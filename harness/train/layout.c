@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout.c - see layout.h. */
+/* layout.c - a layout, WxSxK: W workers, each a pipeline of S stages; see layout.h. */
 #include "harness/train/layout.h"
 
 #include <stdio.h>

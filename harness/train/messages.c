@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* messages.c - see messages.h. */
+/* messages.c - every message between the ranks of a run, as a table for charts and lessons; see messages.h. */
 #include "harness/train/messages.h"
 
 #include <stdint.h>

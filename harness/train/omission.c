@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* omission.c - see omission.h. */
+/*
+ * omission.c - --omit LIST, for lessons: a run omits steps of the recipe for distributed training, to show the
+ * purpose of each; see omission.h.
+ */
 #include "harness/train/omission.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* places.c - see places.h. */
+/* places.c - the results of every rank of a run; see places.h. */
 #include "harness/train/places.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shard.c - see shard.h. */
+/*
+ * shard.c - --shard-dense K: the outputs of the network's dense layers are split over groups of K workers
+ * (models/engine/network_shard.h); see shard.h.
+ */
 #include "harness/train/shard.h"
 
 #include <stdio.h>

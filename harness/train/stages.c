@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stages.c - see stages.h. */
+/* stages.c - --stages S: every worker is a pipeline of S ranks; see stages.h. */
 #include "harness/train/stages.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stages_run.c - see stages_run.h. */
+/*
+ * stages_run.c - --stages S: the trainings of all stages (stages.h) in one world, with one joint result; see
+ * stages_run.h.
+ */
 #include "harness/train/stages_run.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accept_trials.c - see accept_trials.h. */
+/* accept_trials.c - the options of gradmark accept, and its --self-test; see accept_trials.h. */
 #include "harness/verbs/accept_trials.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accept_world.c - see accept_world.h. */
+/* accept_world.c - what gradmark accept requires of its world, and how its ranks start; see accept_world.h. */
 #include "harness/verbs/accept_world.h"
 
 #include <stdio.h>

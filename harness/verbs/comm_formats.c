@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * comm_formats.c - see comm_formats.h.
+ * comm_formats.c - gradmark comm --format osu and csv: the results as OSU's micro-benchmarks print them, and as one
+ * table of comma-separated values; see comm_formats.h.
  *
  * Titles and widths of --format osu are those of OSU's micro-benchmarks 6.2, which have floats too:
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_opts.c - see comm_opts.h. */
+/* comm_opts.c - the options of gradmark comm, and how all its types use them; see comm_opts.h. */
 #include "harness/verbs/comm_opts.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_output.c - see comm_output.h. */
+/*
+ * comm_output.c - how gradmark comm prints its results, for all its types: a table, records, a chart; see
+ * comm_output.h.
+ */
 #include "harness/verbs/comm_output.h"
 
 #include <unistd.h>

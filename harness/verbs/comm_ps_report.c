@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_ps_report.c - see comm_ps_report.h. */
+/*
+ * comm_ps_report.c - the results of bench/ps_bench.h as a table, as records, as points of a chart; see
+ * comm_ps_report.h.
+ */
 #include "harness/verbs/comm_ps_report.h"
 
 #include <inttypes.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_report.c - see comm_report.h. Widths and titles are those of nccl-tests' common.cu. */
+/*
+ * comm_report.c - the results of bench/comm_bench.h: as nccl-tests prints them, as records, as points of a chart; see
+ * comm_report.h. Widths and titles are those of nccl-tests' common.cu.
+ */
 #include "harness/verbs/comm_report.h"
 
 #include <inttypes.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* continued.c - see continued.h. */
+/*
+ * continued.c - --continue of the subcommands with long work that keep finished parts: simulate, reproduce, lab all.
+ * compare has the same rules (campaign/begun.h), but keeps its plan in its manifest; see continued.h.
+ */
 #include "harness/verbs/continued.h"
 
 #include <errno.h>

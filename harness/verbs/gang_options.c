@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gang_options.c - see gang_options.h. */
+/*
+ * gang_options.c - options that list the processes of a run in world tcp, in the spelling of distributed TensorFlow;
+ * see gang_options.h.
+ */
 #include "harness/verbs/gang_options.h"
 
 #include <limits.h>

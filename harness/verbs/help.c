@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help.c - see help.h. */
+/*
+ * help.c - documentation from the option tables of subcommands: --help, man pages, shell completion, docs/options.md;
+ * see help.h.
+ */
 #include "harness/verbs/help.h"
 
 #include <assert.h>

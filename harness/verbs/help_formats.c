@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help_formats.c - see help_formats.h. */
+/* help_formats.c - the option tables of subcommands in the formats of other programs; see help_formats.h. */
 #include "harness/verbs/help_formats.h"
 
 #include <ctype.h>

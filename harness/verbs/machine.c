@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.c - see machine.h. */
+/*
+ * machine.c - ranks, world, transport and compute of the subcommands that measure machines (calibrate, accept): their
+ * options, resolved and checked; see machine.h.
+ */
 #include "harness/verbs/machine.h"
 
 #include <string.h>

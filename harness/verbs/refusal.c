@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refusal.c - see refusal.h. */
+/*
+ * refusal.c - refusals of ranks before they measure: all ranks agree on one refusal and leave together, and one
+ * process of a launch reports it; see refusal.h.
+ */
 #include "harness/verbs/refusal.h"
 
 #include <stdio.h>

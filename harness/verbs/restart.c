@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* restart.c - see restart.h. */
+/* restart.c - train --restarts N: the run is a child process; see restart.h. */
 #include "harness/verbs/restart.h"
 
 #include <signal.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* same_options.c - see same_options.h. */
+/*
+ * same_options.c - checks that the ranks of a launched world run one program with the same options; see
+ * same_options.h.
+ */
 #include "harness/verbs/same_options.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulating.c - see simulating.h. */
+/*
+ * simulating.c - shared by subcommands that run many simulations and keep a folder: reproduce, simulate, predict; see
+ * simulating.h.
+ */
 #include "harness/verbs/simulating.h"
 
 #include <dirent.h>

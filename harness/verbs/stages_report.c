@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stages_report.c - see stages_report.h. */
+/* stages_report.c - the output of gradmark train --stages S: a checkpoint, records, tables; see stages_report.h. */
 #include "harness/verbs/stages_report.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi_level.c - see mpi_level.h. MPI is initialised once a process, and may end it: so a copy asks. */
+/*
+ * mpi_level.c - the thread level that MPI grants if the highest one is requested; to inspect a machine before a run;
+ * see mpi_level.h. MPI is initialised once a process, and may end it: so a copy asks.
+ */
 #include "harness/world/mpi_level.h"
 
 #include <stdio.h>

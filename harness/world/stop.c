@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stop.c - see stop.h. How ranks agree (world.Z1): one that begins a step first shows that it has, and then looks
- * whether the run stops. One that decides first shows all others that the run stops, and then reads how far each is.
- * These four are sequentially consistent: whoever begins a step without having seen that the run stops is seen by who
- * decides.
+ * stop.c - a process that receives SIGINT, SIGTERM or SIGHUP ends early and keeps its results; the ranks of a run end
+ * after the same step; see stop.h. How ranks agree (world.Z1): one that begins a step first shows that it has, and
+ * then looks whether the run stops. One that decides first shows all others that the run stops, and then reads how
+ * far each is. These four are sequentially consistent: whoever begins a step without having seen that the run stops
+ * is seen by who decides.
  */
 #include "harness/world/stop.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_pipe.c - see device_pipe.h. */
+/*
+ * device_pipe.c - transfers between stages, and between the ranks of a group, for a compute with separate memory; see
+ * device_pipe.h.
+ */
 #include "models/engine/device_pipe.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_shard.c - see network_shard.h. */
+/*
+ * network_shard.c - splits the dense layers of a network into shards, each a separate network (Krizhevsky, "One weird
+ * trick for parallelizing convolutional neural networks", 2014, section 4, scheme (a)); see network_shard.h.
+ */
 #include "models/engine/network_shard.h"
 
 #include <assert.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_stages.c - see network_stages.h. */
+/*
+ * network_stages.c - cuts a network into stages, each a separate network: for pipelines, in which each rank computes
+ * one stage; see network_stages.h.
+ */
 #include "models/engine/network_stages.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage.c - see stage.h. */
+/* stage.c - the schedule of a pipeline stage, and its communication with adjacent stages; see stage.h. */
 #include "models/engine/stage.h"
 
 #include <math.h>

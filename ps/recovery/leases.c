@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leases.c - see leases.h. */
+/*
+ * leases.c - the work queue of an elastic run (exchange.E13): server 0 assigns batches to workers while the run
+ * lasts; see leases.h.
+ */
 #include "ps/recovery/leases.h"
 
 #include <assert.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_cores.c - see process_cores.h. */
+/*
+ * process_cores.c - the cores of a rank that is a process: its launcher's choice, or its share of its host's; see
+ * process_cores.h.
+ */
 #include "harness/world/process/process_cores.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coroutine.c - see coroutine.h: contexts of the C library, or threads that hand one turn on. */
+/*
+ * coroutine.c - functions that each have a separate stack; see coroutine.h. They are contexts of the C library,
+ * or threads of which one runs at a time.
+ */
 #include "harness/world/sim/coroutine.h"
 
 #include <errno.h>

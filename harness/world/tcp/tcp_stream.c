@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_stream.c - see tcp_stream.h. */
+/*
+ * tcp_stream.c - messages over one TCP connection; only a process with the key of the run can read or make them; see
+ * tcp_stream.h.
+ */
 #include "harness/world/tcp/tcp_stream.h"
 
 #include <assert.h>
