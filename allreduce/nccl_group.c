@@ -99,7 +99,7 @@ static struct limit limit_of(const struct nccl_group *g)
 static enum rc pause_before(const struct nccl_group *g, struct limit *l, const char *what)
 {
     if (l->end_ns > 0 && world_now_ns(g->world) > l->end_ns)
-        return rc_raise(RC_TIMEOUT, "collective %s: %s: not through after %d ms", g->name, what, g->timeout_ms);
+        return rc_raise(RC_TIMEOUT, "collective %s: %s: not finished after %d ms", g->name, what, g->timeout_ms);
     backoff_pause(&l->backoff, MAX_SLEEP_NS);
     return RC_OK;
 }

@@ -397,9 +397,8 @@ static void what_cannot_be_is_refused(void **state)
         { "--world=threads", "single", "2x1x1,4x1x1",
           "--layout: nothing to run; 2x1x1: single has one worker; 4x1x1: single has one worker" },
         { "--world=threads --global-batch=31", "allreduce", "2x1x1,1x2x1",
-          "--global-batch 31: cannot be shared out evenly to 2 workers; 30 and 32 can at every number of workers here, "
-          "or "
-          "other --layout" },
+          "--global-batch 31: is not divisible by 2 workers; use 30 or 32, which fit every number of workers here, "
+          "or other --layout" },
     };
 
     (void)state;

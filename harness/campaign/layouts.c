@@ -46,9 +46,8 @@ static void why_not_batch(char out[WHY_NOT_BYTES], uint64_t n, uint64_t W)
     out[0] = '\0';
     text_near_multiples(fitting, sizeof fitting, n, W);
     if (n % W != 0)
-        snprintf(out, WHY_NOT_BYTES,
-                 "--global-batch %" PRIu64 ": cannot be shared out evenly to %" PRIu64 " workers; use %s", n, W,
-                 fitting);
+        snprintf(out, WHY_NOT_BYTES, "--global-batch %" PRIu64 ": is not divisible by %" PRIu64 " workers; use %s", n,
+                 W, fitting);
     else if (n / W > TRAIN_MAX_BATCH)
         snprintf(out, WHY_NOT_BYTES,
                  "--global-batch %" PRIu64 ": is %" PRIu64 " for each of %" PRIu64 " workers; use at most %" PRIu64, n,

@@ -355,19 +355,18 @@ static void what_cannot_be_shared_out_is_refused(void **state)
         const char *words, *workers, *says;
     } cases[] = {
         { "--world=threads --global-batch=64", "2,3",
-          "--global-batch 64: cannot be shared out evenly to 3 workers; 60 and 66 can at every number of workers here, "
+          "--global-batch 64: is not divisible by 3 workers; use 60 or 66, which fit every number of workers here, "
           "or other --workers" },
         { "--world=threads --global-batch=10", "1,2,3,4,6",
-          "--global-batch 10: cannot be shared out evenly to 3 workers; 12 can at every number of workers here" },
+          "--global-batch 10: is not divisible by 3 workers; use 12, which fits every number of workers here" },
         { "--world=threads --global-batch=3", "4",
-          "--global-batch 3: cannot be shared out evenly to 4 workers; 4 can at every number of workers here" },
+          "--global-batch 3: is not divisible by 4 workers; use 4, which fits every number of workers here" },
         { "--world=threads --global-batch=2097152", "2,3", /* 2 workers have so many, and no more */
-          "--global-batch 2097152: cannot be shared out evenly to 3 workers; 2097150 can at every number of workers "
+          "--global-batch 2097152: is not divisible by 3 workers; use 2097150, which fits every number of workers "
           "here" },
         { "--world=threads --global-batch=64", "2,3,5,7,11,13,17,19,23,29",
-          "--global-batch 64: cannot be shared out evenly to 3 workers; no other can at every number of workers of "
-          "this "
-          "campaign; other --workers would help" },
+          "--global-batch 64: is not divisible by 3 workers; no other size fits every number of workers here; use "
+          "other --workers" },
         { "--world=threads --global-batch=64 --batch=32", "2", "--global-batch 64: --batch 32 is the batch of each" },
         { "--world=threads --global-batch=64 --lr-scaling=linear", "2",
           "--lr-scaling linear: --global-batch has as many" },

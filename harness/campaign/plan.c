@@ -662,16 +662,16 @@ static enum rc refuse_rest(const struct sweep *s, const struct point *p, uint64_
     const uint64_t least = least_shared(s, n, &most);
     const uint64_t below = least == 0 ? 0 : (n < most ? n : most) / least * least, above = below + least;
 
-    snprintf(nearest, sizeof nearest, "no other can at every number of workers of this campaign; other --%s would help",
+    snprintf(nearest, sizeof nearest, "no other size fits every number of workers here; use other --%s",
              s->axis[2].option);
     if (least > 0 && below > 0 && above <= most)
-        snprintf(nearest, sizeof nearest, "%llu and %llu can at every number of workers here, or other --%s",
+        snprintf(nearest, sizeof nearest, "use %llu or %llu, which fit every number of workers here, or other --%s",
                  (unsigned long long)below, (unsigned long long)above, s->axis[2].option);
     else if (least > 0)
-        snprintf(nearest, sizeof nearest, "%llu can at every number of workers here, or other --%s",
+        snprintf(nearest, sizeof nearest, "use %llu, which fits every number of workers here, or other --%s",
                  (unsigned long long)(below > 0 ? below : above), s->axis[2].option);
-    return rc_raise(RC_INVAL, "--global-batch %llu: cannot be shared out evenly to %d workers; %s",
-                    (unsigned long long)n, p->n_workers, nearest);
+    return rc_raise(RC_INVAL, "--global-batch %llu: is not divisible by %d workers; %s", (unsigned long long)n,
+                    p->n_workers, nearest);
 }
 
 /* What a launch would refuse: it knows only its own number of workers. */

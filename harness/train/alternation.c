@@ -94,7 +94,7 @@ void alternation_text(char out[ALTERNATION_TEXT_BYTES], const struct train_job *
     if (turn == 0)
         return;
     if (c->n_pairs < 2)
-        snprintf(out, ALTERNATION_TEXT_BYTES, "%zu pairs of turns of %llu steps behind the warm-up: too few to compare",
+        snprintf(out, ALTERNATION_TEXT_BYTES, "%zu pairs of turns of %llu steps after the warm-up: too few to compare",
                  c->n_pairs, turn);
     else
         snprintf(out, ALTERNATION_TEXT_BYTES,

@@ -52,9 +52,9 @@ static void what_is_refused_F1_F3(void **state)
 {
     (void)state;
     assert_refused("--model linear --mode allreduce --workers 4 --global-batch 66",
-                   "--global-batch 66: cannot be shared out evenly to 4 workers; 64 and 68 can, or other --workers");
+                   "--global-batch 66: is not divisible by 4 workers; use 64 or 68, or other --workers");
     assert_refused("--model linear --mode none --workers 4 --global-batch 3",
-                   "--global-batch 3: cannot be shared out evenly to 4 workers; 4 can, or other --workers");
+                   "--global-batch 3: is not divisible by 4 workers; use 4, or other --workers");
     assert_refused("--model linear --mode none --workers 2 --batch 16 --global-batch 32",
                    "--global-batch 32: --batch 16 is the batch of each worker (weak scaling); give one of the two");
     assert_refused("--model linear --mode none --workers 2 --global-batch 2097154",

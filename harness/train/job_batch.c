@@ -59,12 +59,13 @@ enum rc job_split_check_resume(const struct train_job *job)
 
     if ((job->split_opts.kind == SPLIT_IID && !omits_shard) || c->samples_count == c->steps_count * of_round)
         return RC_OK;
-    return rc_raise(RC_INVAL,
-                    "--resume %s: took %llu samples in %llu steps, not %llu in each; where each worker is in %s %.40s "
-                    "is not known",
-                    job->opts.resume, (unsigned long long)c->samples_count, (unsigned long long)c->steps_count,
-                    (unsigned long long)of_round, omits_shard ? "the data of --omit" : "its part of --split",
-                    omits_shard ? job->opts.omit : job->opts.split);
+    return rc_raise(
+        RC_INVAL,
+        "--resume %s: its %llu steps took %llu samples, not %llu in each as here, so the place of each worker in %s "
+        "%.40s is not known; use the batch and the workers of that run",
+        job->opts.resume, (unsigned long long)c->steps_count, (unsigned long long)c->samples_count,
+        (unsigned long long)of_round, omits_shard ? "the data of --omit" : "its part of --split",
+        omits_shard ? job->opts.omit : job->opts.split);
 }
 
 size_t job_batch_of(const struct train_job *job, int worker)
@@ -276,9 +277,8 @@ static enum rc refuse_rest(unsigned long long n, unsigned long long n_workers)
     char below_text[32] = "";
 
     if (below > 0)
-        snprintf(below_text, sizeof below_text, "%llu and ", below);
-    return rc_raise(RC_INVAL,
-                    "--global-batch %llu: cannot be shared out evenly to %llu workers; %s%llu can, or other --workers",
+        snprintf(below_text, sizeof below_text, "%llu or ", below);
+    return rc_raise(RC_INVAL, "--global-batch %llu: is not divisible by %llu workers; use %s%llu, or other --workers",
                     n, n_workers, below_text, above);
 }
 
