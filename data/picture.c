@@ -95,6 +95,7 @@ static void axis_free(struct axis *a)
     free(a->coefficient);
 }
 
+/* The weight of a source pixel at distance x from the centre of an output pixel: bilinear. */
 static double triangle(double x)
 {
     const double distance = fabs(x);

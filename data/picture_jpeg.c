@@ -40,7 +40,8 @@ static bool is_harmless(int code)
     return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR;
 }
 
-static void hear(j_common_ptr jpeg, int level)
+/* libjpeg's emit_message. level: -1 for a warning, which is about damage; else how detailed a trace is. */
+static void stop_at_damage(j_common_ptr jpeg, int level)
 {
     if (level < 0 && !is_harmless(jpeg->err->msg_code))
         leave(jpeg);
@@ -127,7 +128,7 @@ enum rc picture_decode_jpeg(struct picture *out, const char *path, const uint8_t
     r.jpeg.err = jpeg_std_error(&r.error);
     r.jpeg.client_data = &r;
     r.error.error_exit = leave;
-    r.error.emit_message = hear;
+    r.error.emit_message = stop_at_damage;
     r.error.output_message = print_nothing;
     r.progress.progress_monitor = limit_scans;
     TRY(decode(&r, bytes, n_bytes));

@@ -335,10 +335,10 @@ static int n_taken(struct ps_server *s, size_t k)
     return n;
 }
 
-/* What is kept of chunk k where it is not summed block by block: one gradient, where it is or unpacked; or
- * the sum, in the order of workers, of several of which some are compressed (pairs are in no order that blocks have).
- * NULL: hollow. */
-static const float *whole_sum(struct ps_server *s, size_t k, int n_kept)
+/* The n_grads kept gradients of chunk k that count, as one array: one as it is, or unpacked; of several the sum, in the
+ * order of workers. NULL: hollow. It is for rounds with compressed gradients, whose pairs no block can be cut out of:
+ * where all are floats, apply() sums them block by block. */
+static const float *whole_sum(struct ps_server *s, size_t k, int n_grads)
 {
     int n_summed = 0;
 
@@ -346,7 +346,7 @@ static const float *whole_sum(struct ps_server *s, size_t k, int n_kept)
         const struct request *r = kept_of(s, w, k);
         if (!is_taken(r))
             continue;
-        if (n_kept == 1)
+        if (n_grads == 1)
             return unpacked(s, &r->body, r->kept.ptr);
         unpack(s, &r->body, r->kept.ptr, n_summed++ > 0);
     }
@@ -354,9 +354,9 @@ static const float *whole_sum(struct ps_server *s, size_t k, int n_kept)
 }
 
 /* Are there several gradients of chunk k, all as floats? */
-static bool are_floats(struct ps_server *s, size_t k, int n_kept)
+static bool are_floats(struct ps_server *s, size_t k, int n_grads)
 {
-    bool all = n_kept > 1 && !server_is_hollow(s);
+    bool all = n_grads > 1 && !server_is_hollow(s);
 
     for (int w = 0; all && w < s->env.n_workers; w++) {
         const struct request *r = kept_of(s, w, k);
@@ -413,11 +413,11 @@ static enum rc apply_grad(struct ps_server *s, size_t k, const float *grad, int 
 }
 
 /* One update of chunk k by all that is kept of it. */
-static enum rc apply_round(struct ps_server *s, size_t k, int n_kept, float lr)
+static enum rc apply_round(struct ps_server *s, size_t k, int n_grads, float lr)
 {
-    if (!are_floats(s, k, n_kept))
-        return apply_grad(s, k, whole_sum(s, k, n_kept), n_kept, lr);
-    return apply(s, k, &(struct update){ .is_kept = true, .n_grads = n_kept, .lr = lr });
+    if (!are_floats(s, k, n_grads))
+        return apply_grad(s, k, whole_sum(s, k, n_grads), n_grads, lr);
+    return apply(s, k, &(struct update){ .is_kept = true, .n_grads = n_grads, .lr = lr });
 }
 
 static void release_kept(struct ps_server *s, int w, struct request *r)
@@ -433,7 +433,7 @@ static void release_kept(struct ps_server *s, int w, struct request *r)
 static enum rc end_round(struct ps_server *s, size_t k)
 {
     struct chunk_state *p = &s->chunk[k];
-    const int n_kept = n_taken(s, k);
+    const int n_grads = n_taken(s, k);
     const uint64_t start_ns = world_now_ns(s->env.world);
     float lr = 0;
     enum rc rc = RC_OK;
@@ -442,8 +442,8 @@ static enum rc end_round(struct ps_server *s, size_t k)
         const struct request *r = kept_of(s, w, k);
         lr = r ? r->lr : lr;
     }
-    if (n_kept > 0)
-        TRY(apply_round(s, k, n_kept, lr));
+    if (n_grads > 0)
+        TRY(apply_round(s, k, n_grads, lr));
     const uint64_t end_ns = world_now_ns(s->env.world);
     span_update(s, start_ns, end_ns, k);
     for (int w = 0; w < s->env.n_workers; w++) {

@@ -85,6 +85,7 @@ out:
     return rc;
 }
 
+/* Are the assumptions of this point varied, one by one? Not where nothing is exchanged. */
 bool simulate_is_explained(const struct simulate *s, size_t point)
 {
     return s->terms->has_assumptions && simulate_is_changed(s, point) && s->way[s->point[point].way].mode != ROW_NONE;

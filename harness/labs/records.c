@@ -35,7 +35,7 @@ static bool is_text(const json_t *r, const char *key, const char *text)
     return value && strcmp(value, text) == 0;
 }
 
-/* A record has one of both. */
+/* virtual_s in world sim, wall_s in all others: a record has one of both. */
 static double time_of(const json_t *r)
 {
     const double virtual_s = number_of(r, "virtual_s");

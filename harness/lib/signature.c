@@ -128,9 +128,10 @@ static enum rc ended(const struct comparing *c, int peer, int timeout_ms, enum r
     if (rc != RC_TIMEOUT)
         return rc;
     say(ours, c->own);
-    return rc_raise(rc, "rank %d did not come within %.6g s: this rank called %s", peer, 1e-3 * timeout_ms, ours);
+    return rc_raise(rc, "rank %d did not come within %.6g s; this rank called %s", peer, 1e-3 * timeout_ms, ours);
 }
 
+/* Compares the signatures that come from neighbours, then posts the receives that were held until then. */
 static enum rc compare_all(struct comparing *c, int timeout_ms)
 {
     enum rc rc = RC_OK;

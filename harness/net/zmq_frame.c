@@ -81,6 +81,7 @@ static void take_back(struct frame_pool *pool)
     }
 }
 
+/* The owner, or a buffer that came back, is done with the pool. The last of them frees it. */
 static void leave(struct frame_pool *pool)
 {
     if (atomic_fetch_sub_explicit(&pool->n_users, 1, memory_order_acq_rel) != 1)

@@ -318,6 +318,7 @@ static bool all_meet(const struct rank *r)
     return r->job->mode->module.caps & MODE_SYNCHRONOUS && r->job->n_workers > 1;
 }
 
+/* Are there checkpoints before the one after the last step? */
 static bool is_saved_between(const struct train_job *job)
 {
     return job->opts.save_every > 0;

@@ -105,6 +105,7 @@ enum rc job_input_check(const struct train_job *job)
     return RC_OK;
 }
 
+/* --input synthetic: made-up images in the shape of the files', so that a step reads no file. */
 enum rc job_input_replace(struct train_job *job)
 {
     const struct dataset *d = job->dataset;

@@ -644,16 +644,26 @@ out:
     return rc;
 }
 
+/* Does the message belong to a copy that is under way here, or does it begin one? A copy comes from one server, and its
+ * first part to a server that has nothing of the slice. */
+static bool belongs_to_copy(const struct ps_server *s, const struct ps_server *replica, const struct message *m,
+                            int slice, const struct ps_header *h)
+{
+    if (s->env.n_replicas == 0 || slice >= s->env.n_servers || slice == s->slice)
+        return false;
+    if (!replica)
+        return h->chunk == 0 && sync_worker_of(&s->env, m->peer) < 0;
+    return replica->role == SLICE_PARTIAL && replica->recovery->chain.copy && m->peer == replica->recovery->chain.home;
+}
+
+/* The next part of a slice: h->chunk is its number, h->clock how many there are. The words come first. */
 enum rc copy_take(struct ps_server *s, const struct message *m, int slice, const struct ps_header *h, enum refused *why)
 {
     struct ps_server *replica = server_of_slice(s, slice);
     enum rc rc = RC_OK;
 
     *why = REFUSED_OUT_OF_ORDER;
-    if (s->env.n_replicas == 0 || slice >= s->env.n_servers || slice == s->slice ||
-        (replica ? replica->role != SLICE_PARTIAL || !replica->recovery->chain.copy ||
-                       m->peer != replica->recovery->chain.home
-                 : h->chunk != 0 || sync_worker_of(&s->env, m->peer) >= 0))
+    if (!belongs_to_copy(s, replica, m, slice, h))
         return rc_raise(RC_MISMATCH, "rank %d copies slice %d to this server, part %u", m->peer, slice, h->chunk);
     if (!replica)
         TRY(open_partial(&replica, s, slice, m->peer));

@@ -152,6 +152,7 @@ bool leases_fit(const struct leases *l)
            l->n_done + (uint64_t)n_in == l->n_begun;
 }
 
+/* For a queue that was read and is none (leases_fit()): no worker has a batch. */
 void leases_clear(struct leases *l)
 {
     for (int w = 0; w < l->most_workers; w++)
