@@ -369,7 +369,7 @@ static void what_cannot_be_shared_out_is_refused(void **state)
           "other --workers" },
         { "--world=threads --global-batch=64 --batch=32", "2", "--global-batch 64: --batch 32 is the batch of each" },
         { "--world=threads --global-batch=64 --lr-scaling=linear", "2",
-          "--lr-scaling linear: --global-batch has as many" },
+          "--lr-scaling linear: --global-batch uses the same" },
     };
 
     (void)state;

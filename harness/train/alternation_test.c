@@ -147,17 +147,17 @@ static void refuses(void **state)
     static const struct {
         const char *options, *message;
     } c[] = {
-        { "--mode allreduce --workers 1", "--alternate-exchange 5: there is one worker" },
-        { "--mode none --workers 2", "no gradients are exchanged in this mode" },
-        { "--mode ps --workers 2", "by servers, which a step cannot do without" },
-        { "--mode allreduce --workers 2 --omit average", "exchanges in no step" },
-        { "--mode allreduce --workers 2 --average-every 2", "leaves out exchanges by itself" },
-        { "--mode allreduce --workers 2 --save f", "the parameters are of no use" },
-        { "--mode allreduce --workers 2 --on-loss report", "no step in common" },
-        { "--mode allreduce --workers 2 --verify-every 2", "holds parameters equal" },
-        { "--mode allreduce --workers 2 --messages f", "as many in every step" },
-        { "--mode allreduce --workers 2 --target-loss 1", "learn in every step" },
-        { "--mode allreduce --workers 2 --priority on --overlap on", "sends the others its order" },
+        { "--mode allreduce --workers 1", "--alternate-exchange 5: one worker" },
+        { "--mode none --workers 2", "this mode exchanges no gradients" },
+        { "--mode ps --workers 2", "its servers make every update" },
+        { "--mode allreduce --workers 2 --omit average", "never exchanges" },
+        { "--mode allreduce --workers 2 --average-every 2", "leaves out exchanges, too" },
+        { "--mode allreduce --workers 2 --save f", "its parameters are useless" },
+        { "--mode allreduce --workers 2 --on-loss report", "no common step" },
+        { "--mode allreduce --workers 2 --verify-every 2", "needs equal parameters" },
+        { "--mode allreduce --workers 2 --messages f", "same number of messages in every step" },
+        { "--mode allreduce --workers 2 --target-loss 1", "exchanges in every step" },
+        { "--mode allreduce --workers 2 --priority on --overlap on", "sends its order to the others" },
         { "--mode allreduce --workers 2 --steps 29",
           "needs 3 pairs of turns, of which the first is warm-up; use --steps 30 or more" },
     };

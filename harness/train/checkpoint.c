@@ -350,7 +350,7 @@ static void note_failure(struct train_saves *s, uint64_t n_steps)
 
     if (s->n_failed++ == 0)
         (void)snprintf(s->why, sizeof s->why, "%s", rc_message());
-    (void)snprintf(line, sizeof line, "the checkpoint after %llu steps was not written, the run goes on: %s",
+    (void)snprintf(line, sizeof line, "the checkpoint after %llu steps was not written, the run continues: %s",
                    (unsigned long long)n_steps, rc_message());
     peer_tell(&(struct peer_opts){ 0 }, line);
 }

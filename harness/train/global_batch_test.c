@@ -59,10 +59,11 @@ static void what_is_refused_F1_F3(void **state)
                    "--global-batch 32: --batch 16 is the batch of each worker (weak scaling); give one of the two");
     assert_refused("--model linear --mode none --workers 2 --global-batch 2097154",
                    "--global-batch 2097154: is 1048577 for each of 2 workers; a worker can have 1048576");
-    assert_refused("--model linear --mode allreduce --workers 2 --global-batch 32 --lr-scaling linear",
-                   "--lr-scaling linear: --global-batch has as many samples a round for any number of workers");
+    assert_refused(
+        "--model linear --mode allreduce --workers 2 --global-batch 32 --lr-scaling linear",
+        "--lr-scaling linear: --global-batch uses the same number of samples per round for any number of workers");
     assert_refused("--model linear --mode ps --workers 2 --global-batch 32 --lr-scaling sqrt:1",
-                   "--lr-scaling sqrt:1: --global-batch has as many");
+                   "--lr-scaling sqrt:1: --global-batch uses the same");
     assert_refused("--global-batch 0", "--global-batch 0: out of range");
     assert_refused("--model vgg16 --mode allreduce --workers 2 --global-batch 80000",
                    "--global-batch 80000: of each worker, --batch 40000: 2 workers of model vgg16 need");

@@ -323,16 +323,16 @@ static void what_cannot_be_is_refused(void **state)
     static const struct {
         const char *options, *says;
     } bad[] = {
-        { "--mode ps --workers 2 --verify-every 5", "--verify-every 5: workers pull parameters" },
+        { "--mode ps --workers 2 --verify-every 5", "--verify-every 5: workers pull at different times" },
         { "--mode ps --workers 2 --consistency sync:1 --verify-every 5", "--verify-every 5: workers pull" },
         { "--mode ps --workers 2 --consistency ssp:0 --verify-every 5", "--consistency sync, or --mode allreduce" },
         { "--mode ps --workers 2 --consistency sync --on-loss report --verify-every 5", "--on-loss abort" },
-        { "--mode ps --workers 1 --consistency sync --verify-every 5", "--verify-every 5: there is one worker" },
-        { "--mode none --workers 2 --verify-every 5", "--verify-every 5: every worker goes by its own gradient" },
-        { "--mode allreduce --verify-every 5", "--verify-every 5: there is one worker" },
-        { "--mode allreduce --workers 2 --omit broadcast --verify-every 5", "--verify-every 5: --omit broadcast" },
+        { "--mode ps --workers 1 --consistency sync --verify-every 5", "--verify-every 5: one worker" },
+        { "--mode none --workers 2 --verify-every 5", "--verify-every 5: each worker uses only its own gradient" },
+        { "--mode allreduce --verify-every 5", "--verify-every 5: one worker" },
+        { "--mode allreduce --workers 2 --omit broadcast --verify-every 5", "--verify-every 5: with --omit broadcast" },
         { "--mode allreduce --workers 2 --omit average --verify-every 5",
-          "--verify-every 5: --omit broadcast or average" },
+          "--verify-every 5: with --omit broadcast or average" },
         { "--mode allreduce --workers 2 --average-every 2 --verify-every 5", "no multiple of --average-every 2" },
         { "--mode allreduce --workers 2 --save c --save-every 3 --verify-every 2", "has compared; use 2 or 4" },
         { "--mode allreduce --workers 2 --save c --restarts 1 --verify-every 2", "--restarts" },

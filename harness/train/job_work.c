@@ -89,8 +89,7 @@ static enum rc check_optimizer(const struct train_job *job)
     if (job->opts.forward_only || (is_sgd(was) && is_sgd(is) && was->kind != is->kind))
         return RC_OK;
     if (was->kind != is->kind)
-        return rc_raise(RC_INVAL,
-                        "--resume %s: is of --optimizer %s, and keeps nothing that --optimizer %s goes on with",
+        return rc_raise(RC_INVAL, "--resume %s: was written with --optimizer %s, and lacks the state of --optimizer %s",
                         job->opts.resume, optimizer_name(was->kind), optimizer_name(is->kind));
     return RC_OK;
 }

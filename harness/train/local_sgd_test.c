@@ -118,12 +118,12 @@ static void refuses(void **state)
     static const struct {
         const char *options, *message;
     } c[] = {
-        { "--mode allreduce --workers 1 --average-every 2", "--average-every 2: there is one worker" },
+        { "--mode allreduce --workers 1 --average-every 2", "--average-every 2: one worker" },
         { "--mode ps --workers 2 --average-every 2", "average-every" },
         { "--mode none --workers 2 --average-every 2", "average-every" },
         { "--mode allreduce --workers 2 --average-every 2 --overlap on", "--overlap off" },
-        { "--mode allreduce --workers 2 --average-every 2 --on-loss report", "no step in common" },
-        { "--mode allreduce --workers 2 --average-every 2 --omit average", "leaves out what this does" },
+        { "--mode allreduce --workers 2 --average-every 2 --on-loss report", "no common step" },
+        { "--mode allreduce --workers 2 --average-every 2 --omit average", "leaves out all averages" },
         { "--mode allreduce --workers 2 --average-every 2 --momentum 0.9 --save f", "which no checkpoint holds" },
         { "--mode allreduce --workers 2 --average-every 4 --save f --steps 10",
           "--steps 10: is no multiple of --average-every 4, so that no run can go on from what --save writes as if it "

@@ -259,8 +259,9 @@ static void assert_refused(const char *options, const char *message)
 static void refuses(void **state)
 {
     (void)state;
-    assert_refused("--model lenet --messages m.csv", "--messages m.csv: no message crosses in this mode");
-    assert_refused("--model lenet --mode none --workers 2 --messages m.csv", "--messages m.csv: no message crosses");
+    assert_refused("--model lenet --messages m.csv", "--messages m.csv: this mode sends no messages");
+    assert_refused("--model lenet --mode none --workers 2 --messages m.csv",
+                   "--messages m.csv: this mode sends no messages");
     assert_refused("--mode allreduce --workers 2 --omit average --messages m.csv", "--omit average exchanges nothing");
     assert_refused("--mode allreduce --workers 2 --save s --restarts 2 --messages m.csv", "leave out one of the two");
 }

@@ -345,7 +345,8 @@ static int refusals(void)
                           "--overlap on --bucket-bytes 20000",
                           "the reducer sums on the device");
     n_failures += refuses("--model lenet --mode allreduce --reducer nccl --workers 2 --compute cuda --shard-dense 2",
-                          "--shard-dense 2: reducers on GPUs sum what all workers have; --reducer ring");
+                          "--shard-dense 2: reducers on GPUs sum over all workers, not over those with the same shard; "
+                          "use --reducer ring");
     n_failures += refuses("--model lenet --mode allreduce --reducer nccl --workers 2 --compute cuda --world sim",
                           "needs --world threads or mpi or tcp, but that is sim");
     n_failures += counts_the_library();

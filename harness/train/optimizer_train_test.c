@@ -325,7 +325,7 @@ static void a_checkpoint_names_its_optimizer(void **state)
         kit_must_train(&r, text);
         assert_int_equal(checkpoint_save(&r.final, path), RC_OK);
         (void)snprintf(text, sizeof text, "--model linear --steps 6 --resume %s %s", path, optimizers[refused[i].to]);
-        if (kit_prepare(&job, text) != RC_INVAL || !strstr(rc_message(), "keeps nothing that --optimizer"))
+        if (kit_prepare(&job, text) != RC_INVAL || !strstr(rc_message(), "lacks the state of --optimizer"))
             fail_msg("%s: %s", text, rc_message());
         if (refused[i].from == 1) {
             (void)snprintf(text, sizeof text, "--model linear --steps 6 --resume %s %s", path, optimizers[0]);

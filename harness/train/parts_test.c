@@ -161,7 +161,7 @@ static void refuses(void **state)
     static const struct {
         const char *options, *message;
     } c[] = {
-        { "--model linear --mode single --split by-label", "--split by-label: there is one worker" },
+        { "--model linear --mode single --split by-label", "--split by-label: one worker" },
         { "--model linear --mode allreduce --workers 2 --split by-label",
           "--split: the samples of data set line have no labels" },
         { "--model lenet --mode allreduce --workers 2 --split unequal:1,2,3", "has 3 shares for 2 workers" },
@@ -170,7 +170,7 @@ static void refuses(void **state)
         { "--model lenet --mode allreduce --workers 2 --batch 4 --split unequal:100,1",
           "of the 8 samples of a round worker 1 has less than one" },
         { "--model linear --mode ps --consistency sync:1 --workers 2 --split unequal:3,1",
-          "do not know whose come too late" },
+          "do not know which ones will be dropped" },
         { "--model lenet --mode allreduce --workers 2 --split label", "is no split" },
     };
 

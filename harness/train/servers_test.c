@@ -309,7 +309,7 @@ static void what_cannot_be_is_refused(void **state)
         { "--mode single --lr-staleness inverse", "--lr-staleness inverse: needs --mode ps, but that is single" },
         { "--mode none --workers 2 --lr-staleness inverse", "--lr-staleness inverse: needs --mode ps" },
         { "--mode ps --workers 2 --consistency sync --lr-staleness inverse",
-          "--lr-staleness inverse: --consistency sync drops gradients that come late; needs async or ssp:S" },
+          "--lr-staleness inverse: --consistency sync applies no late gradients; use async or ssp:S" },
         { "--mode ps --workers 2 --consistency sync:1 --lr-staleness inverse",
           "--lr-staleness inverse: --consistency sync" },
         { "--mode ps --lr-staleness invers", "--lr-staleness invers: " },
