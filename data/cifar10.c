@@ -40,7 +40,7 @@ static enum rc read_labels(uint32_t *label, const struct pixels_shard *s)
         TRY(pixels_read(&s->file, k * RECORD_BYTES, 1, &byte));
         label[k] = byte;
         if (label[k] >= N_CLASSES)
-            FAIL(RC_INVAL, "%s: offset %zu: label %u; 0 to %d", s->file.path, k * RECORD_BYTES, label[k],
+            FAIL(RC_INVAL, "%s: offset %zu: label %u; must be 0 to %d", s->file.path, k * RECORD_BYTES, label[k],
                  N_CLASSES - 1);
     }
 out:

@@ -237,7 +237,7 @@ static enum rc drop_worker(struct ps_server *s, int worker)
                         "worker 0 sent what is no message of the run, again and again, and nobody takes its "
                         "place");
     abandon_replies(s, &s->client[worker]);
-    (void)snprintf(line, sizeof line, "server %d drops worker %d, and goes on without it", s->slice, worker);
+    (void)snprintf(line, sizeof line, "server %d drops worker %d, and continues without it", s->slice, worker);
     server_tell(s, line);
     return s->ops->lost(s, worker);
 }

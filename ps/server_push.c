@@ -86,7 +86,7 @@ static enum rc check_order(const struct ps_server *s, const struct arrival *a, c
 
     *why = REFUSED_MALFORMED;
     if (h->chunk >= s->env.buckets->n_chunks)
-        return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u, of which there are %zu", worker, h->chunk,
+        return rc_raise(RC_MISMATCH, "worker %d pushed chunk %u, but there are %zu chunks", worker, h->chunk,
                         s->env.buckets->n_chunks);
     const struct chunk_state *p = &s->chunk[h->chunk];
     if (h->n_elems == 0 || h->n_elems != p->part.n_elems)
@@ -126,8 +126,9 @@ enum rc server_check_pull(const struct ps_server *s, const struct arrival *a, co
 
     *why = REFUSED_MALFORMED;
     if (h->chunk >= s->env.buckets->n_chunks || h->n_elems != 0 || s->chunk[h->chunk].part.n_elems == 0)
-        return rc_raise(RC_MISMATCH, "worker %d pulled chunk %u with %u elements, of which this server has none",
-                        worker, h->chunk, h->n_elems);
+        return rc_raise(RC_MISMATCH,
+                        "worker %d pulled chunk %u with %u elements, but this server has none of the chunk", worker,
+                        h->chunk, h->n_elems);
     *why = REFUSED_OUT_OF_ORDER;
     if (!is_slot_of(s, a, h->chunk))
         return rc_raise(RC_MISMATCH, "worker %d pulled chunk %u in slot %u, of another chunk", worker, h->chunk,

@@ -478,7 +478,7 @@ static enum rc read_pairs(struct loader *l, const json_t *record)
         for (size_t i = 0; i < n; i++) {
             const double ratio = t->late_ratio[(size_t)l->n_pair_lines * n + i];
             if (ratio < 0 || ratio > 1) /* NaN: not known */
-                return misfit_key(l, "pairs", "late_ratio", "has a number that is no part, from 0 to 1");
+                return misfit_key(l, "pairs", "late_ratio", "has a number that is not from 0 to 1");
         }
         if (!member_int(&t->n_rounds, json_object_get(record, "rounds_count"), 1, INT_MAX))
             return misfit_key(l, "pairs", "rounds_count", "is no whole number from 1 on");

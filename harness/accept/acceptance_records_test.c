@@ -277,7 +277,7 @@ static void an_error_names_line_and_key(void **state)
         { "\"latency_s\":[null", "\"latency_s\":[true", "\"latency_s\": number 1 is none" },
         { "\"late_ratio\":[null", "\"late_ratio\":[true", "\"late_ratio\": number 1 is none" },
         { "\"late_ratio\":[null", "\"late_ratio\":[-1e30",
-          "record pairs: \"late_ratio\" has a number that is no part, from 0 to 1" },
+          "record pairs: \"late_ratio\" has a number that is not from 0 to 1" },
         { "\"rounds_count\":40", "\"rounds_count\":0", "record pairs: \"rounds_count\" is no whole number from 1 on" },
         { "\"message_bytes\":4096", "\"message_bytes\":-1", "record collective: \"message_bytes\" is no count" },
         { "\"rank\":5,\"step\"", "\"rank\":8,\"step\"", "record corruption: \"rank\" is a rank that there is not" },

@@ -144,7 +144,8 @@ static enum rc blame(struct acceptance *a, struct finding f, double p, const str
     f.expected = (double)others->n_late / (double)others->n_rounds;
     f.q_value = p;
     snprintf(f.text, sizeof f.text,
-             "loses messages: %ld of %ld round trips took %g s and longer, as if sent again, of others %ld of %ld",
+             "loses messages: %ld of %ld round trips took %g s or longer, as after a retransmission; of the others %ld "
+             "of %ld",
              own->n_late, own->n_rounds, LATE_S, others->n_late, others->n_rounds);
     return acceptance_add_finding(a, &f);
 }

@@ -80,7 +80,7 @@ static void why_not(char out[WHY_NOT_BYTES], const struct sweep *s, const struct
     if (l->n_shards > 1 && !(mode->caps & MODE_COLLECTIVE))
         snprintf(out, n_bytes, "%s does not sum gradients over those that have a shard", mode->name);
     else if (l->n_workers % l->n_shards != 0)
-        snprintf(out, n_bytes, "its workers are no whole number of groups of as many as shards");
+        snprintf(out, n_bytes, "the number of workers is not divisible by the number of shards");
     else if (l->n_workers > 1 && mode->caps & MODE_ONE_WORKER)
         snprintf(out, n_bytes, "%s has one worker", mode->name);
     else if (s->launcher.name && n_ranks > s->launcher.n_ranks)
@@ -121,7 +121,7 @@ static bool plan_leaves_out(struct sweep *s, const char *model, const struct mod
     if (!compares_layouts(s) && l->n_stages == 1 && l->n_shards == 1)
         return false;
     if (!can_be_cut(model)) {
-        note_left_out(s, model, "is no network, whose layers could be cut apart");
+        note_left_out(s, model, "has no layers that could be divided");
         return true;
     }
     why_not(why, s, mode, l, n_others);

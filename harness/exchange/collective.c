@@ -107,7 +107,8 @@ static enum rc refuse_type(const struct module_kind *kind, const struct collecti
 
     module_names_with(others, sizeof others, kind, type);
     if (!others[0])
-        return rc_raise(RC_UNSUPPORTED, "%s %s has no %s, nor has any other", kind->what, ops->module.name, name);
+        return rc_raise(RC_UNSUPPORTED, "%s %s has no %s, and no other %s has it", kind->what, ops->module.name, name,
+                        kind->what);
     return rc_raise(RC_UNSUPPORTED, "%s %s has no %s; %s has", kind->what, ops->module.name, name, others);
 }
 

@@ -97,7 +97,7 @@ static void missing_types_are_refused_with_who_has_them_A6(void **state)
         { &first, COLL_ALLREDUCE | COLL_REDUCE_SCATTER, "reducer alpha has no reduce-scatter; beta or gamma has" },
         { &second, COLL_BROADCAST, "reducer beta has no broadcast; alpha or gamma has" },
         { &third, COLL_ALLREDUCE, "reducer gamma has no allreduce; alpha or beta has" },
-        { &second, COLL_ALLGATHER, "reducer beta has no allgather, nor has any other" },
+        { &second, COLL_ALLGATHER, "reducer beta has no allgather, and no other reducer has it" },
     };
     struct world world = { .n_ranks = 3 };
     struct transport transport = { .world = &world };
@@ -141,7 +141,7 @@ static void wrong_calls_do_not_run(void **state)
     } cases[] = {
         { { COLL_ALLGATHER, 0, 5, WIRE_F32, NULL },
           RC_UNSUPPORTED,
-          "reducer gamma has no allgather, nor has any other" },
+          "reducer gamma has no allgather, and no other reducer has it" },
         { { COLL_ALLREDUCE, 0, 5, WIRE_F32, NULL },
           RC_UNSUPPORTED,
           "reducer gamma has no allreduce; alpha or beta has" },

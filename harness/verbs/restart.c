@@ -279,7 +279,7 @@ static enum rc check_command(struct verb_call *call, const struct launch_opts *l
     TRY(launch_root_is_here(&is_here, launch));
     if (!is_here)
         FAIL(RC_INVAL,
-             "--restarts %llu: rank 0 is to run on another host, whose checkpoint is not seen here; start it there, "
+             "--restarts %llu: rank 0 runs on another host, so its checkpoint is not here; start it there, "
              "with that host first in -H",
              n);
 out:

@@ -370,7 +370,8 @@ enum rc profile_open_network(struct network **out, size_t *divisor, const struct
 
     if (def == NULL)
         FAIL(RC_INVAL,
-             "%s: model %s is none of gradmark's networks, whose layers tell what passes between stages; use one of "
+             "%s: model %s is not one of gradmark's networks, and only their layers tell what passes between stages; "
+             "use one of "
              "those, "
              "or one at 1/N of its bytes, called as that and -N",
              path, p->model);

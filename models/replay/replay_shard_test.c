@@ -144,7 +144,7 @@ static void other_models_are_refused(void **state)
     (void)state;
     assert_non_null(p);
     assert_int_equal(replay_shard_open(&s, &env), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "is none of gradmark's networks"));
+    assert_non_null(strstr(rc_message(), "is not one of gradmark's networks"));
     assert_null(s);
     profile_close(&p);
 }

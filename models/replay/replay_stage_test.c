@@ -222,7 +222,7 @@ static void j4_a_shrunk_network_is_known_by_its_tensors(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         snprintf(p->model, sizeof p->model, "%s", others[i]);
         assert_int_equal(profile_open_network(&of, &divisor, p, "a file"), RC_INVAL);
-        assert_non_null(strstr(rc_message(), i < 2 ? "of another model" : "is none of gradmark's networks"));
+        assert_non_null(strstr(rc_message(), i < 2 ? "of another model" : "is not one of gradmark's networks"));
         assert_non_null(strstr(rc_message(), "a file"));
         assert_null(of);
     }

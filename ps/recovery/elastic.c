@@ -75,7 +75,7 @@ enum rc server_check_batch(const struct ps_server *s, const struct arrival *a, c
         return no_recovery.check(s, a, h, why);
     *why = REFUSED_MALFORMED;
     if (h->batch == 0 || h->batch > s->env.n_batches)
-        return rc_raise(RC_MISMATCH, "worker %d pushed of batch %lld, of which there are %llu", a->worker,
+        return rc_raise(RC_MISMATCH, "worker %d pushed a gradient of batch %lld, but there are %llu batches", a->worker,
                         (long long)(h->batch - 1), (unsigned long long)s->env.n_batches);
     *why = REFUSED_OUT_OF_ORDER;
     if (server_has_book(s) && (!s->recovery->worker[a->worker].has_begun || !may_push_of(s, a->worker, h->batch - 1)))

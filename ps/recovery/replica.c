@@ -333,7 +333,7 @@ static enum rc take_of_slice(struct ps_server *s, struct arrival *a, int slice, 
         return copy_take(s, &a->message, slice, h, why);
     *why = REFUSED_OUT_OF_ORDER;
     if (!replica || server_is_holder(replica) || peer != replica->recovery->chain.home)
-        return rc_raise(RC_MISMATCH, "rank %d forwards a change of slice %d, whose heir this server is not", peer,
+        return rc_raise(RC_MISMATCH, "rank %d forwards a change of slice %d, but this server is not its standby", peer,
                         slice);
     if (a->worker >= sync_most_workers(&s->env) || a->slot >= PS_CREDITS)
         return rc_raise(RC_MISMATCH, "it is of worker %d, slot %u", a->worker, a->slot);
@@ -421,7 +421,7 @@ static enum rc go_on_alone(struct ps_server *s)
     while (s->recovery->chain.pending.n > 0)
         TRY(serve_pending(s));
     s->recovery->chain.is_on = false;
-    (void)snprintf(line, sizeof line, "server %d goes on without a replica, which server %d had", s->slice,
+    (void)snprintf(line, sizeof line, "server %d continues without a replica, which server %d had", s->slice,
                    s->recovery->chain.heir - s->env.n_workers);
     server_tell(s, line);
 out:

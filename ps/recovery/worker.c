@@ -90,7 +90,7 @@ enum rc ps_next_batch(struct sync *s, uint64_t *out, bool *is_over)
     if (p->next == 0)
         TRY(ask(p, 0, &h, WAIT_FOREVER, &answer));
     if (!answer.is_last && answer.clock >= s->env.n_batches)
-        FAIL(RC_MISMATCH, "server 0 gives batch %llu, of which there are %llu", (unsigned long long)answer.clock,
+        FAIL(RC_MISMATCH, "server 0 assigned batch %llu, but there are %llu batches", (unsigned long long)answer.clock,
              (unsigned long long)s->env.n_batches);
     *out = answer.clock;
     *is_over = answer.is_last;

@@ -39,7 +39,7 @@ static enum rc caller_level(const MPI_Comm *caller, int *level)
         FAIL(RC_INVAL, "world mpi: a communicator was given, but MPI is not initialised");
     TRY_MPI_ALONE(MPI_Comm_test_inter(*caller, &has_two_groups));
     if (has_two_groups)
-        FAIL(RC_INVAL, "world mpi: an intercommunicator was given, whose ranks have no order");
+        FAIL(RC_INVAL, "world mpi: an intercommunicator was given; use an intracommunicator");
     TRY_MPI_ALONE(MPI_Query_thread(level));
     TRY_MPI_ALONE(MPI_Is_thread_main(&is_main));
     if (!is_main && *level < MPI_THREAD_SERIALIZED)

@@ -68,13 +68,13 @@ static enum rc read_header(struct beat_frame *out, const struct beat_run *run, b
     const uint64_t from = bytes_get(in + 28, 4), n_seats = bytes_get(in + 32, 4);
 
     if (memcmp(in, magic, sizeof magic) != 0 || bytes_get(in + 4, 4) != BEAT_VERSION)
-        return rc_raise(RC_MISMATCH, "a heartbeat that is none of this version");
+        return rc_raise(RC_MISMATCH, "a heartbeat of another version");
     if (!is_of_run(run, in) || bytes_get(in + 24, 4) != n_ranks)
         return rc_raise(RC_MISMATCH, "a heartbeat of another run");
     if (from >= n_ranks || run->cell[from] != (int)from || (from == 0) != from_hub)
         return rc_raise(RC_MISMATCH, "a heartbeat from rank %u, which sends none", (unsigned)from);
     if (n_seats > n_ranks)
-        return rc_raise(RC_MISMATCH, "a heartbeat of %u ranks, of which there are %d", (unsigned)n_seats, run->n_ranks);
+        return rc_raise(RC_MISMATCH, "a heartbeat of %u ranks, but the run has %d", (unsigned)n_seats, run->n_ranks);
     *out = (struct beat_frame){ .from = (int)from, .n_seats = (int)n_seats, .seats = in + BEAT_HEADER_BYTES };
     return RC_OK;
 }
@@ -107,7 +107,7 @@ enum rc beat_read(struct beat_frame *out, const struct beat_run *run, bool from_
     for (int i = 0; i < f.n_seats; i++) {
         const unsigned char *in = f.seats + (size_t)i * BEAT_SEAT_BYTES;
         if (!seat_is_valid(run, &f, from_hub, in, previous))
-            FAIL(RC_MISMATCH, "a heartbeat of rank %d, whose seat %d is none", f.from, i);
+            FAIL(RC_MISMATCH, "a heartbeat of rank %d with an invalid seat %d", f.from, i);
         previous = (int64_t)bytes_get(in, 4);
     }
     *out = f;

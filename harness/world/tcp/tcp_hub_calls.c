@@ -103,7 +103,7 @@ enum rc hub_close_world(struct tcp_hub *h, int rank, const struct tcp_message *m
         return rc_raise(RC_MISMATCH, "an end of a world of %zu bytes", m->n_bytes);
     struct hub_world *w = find_world(h, bytes_get(m->body, 4), rank, &place);
     if (!w || w->id == TCP_RUN_WORLD)
-        return rc_raise(RC_MISMATCH, "the end of a world that is none");
+        return rc_raise(RC_MISMATCH, "a request to end an unknown world");
     if (--w->n_users > 0)
         return RC_OK;
     while (*link != w)
@@ -366,7 +366,7 @@ enum rc hub_call(struct tcp_hub *h, int rank, struct tcp_message *m)
     const uint64_t operation = bytes_get(m->body + 4, 4), n_bytes_each = bytes_get(m->body + 8, 8);
     if (!w || operation >= TCP_N_OPERATIONS || (operation == TCP_BEGIN && (w->id != TCP_RUN_WORLD || h->has_begun)) ||
         m->n_bytes - TCP_CALL_FIXED_BYTES != input_bytes((enum tcp_operation)operation, n_bytes_each, place))
-        return rc_raise(RC_MISMATCH, "a call that is none");
+        return rc_raise(RC_MISMATCH, "an invalid call");
     struct hub_call *c = operation == TCP_SURVIVORS ? &w->survivors : &w->call;
     if (c->has[place])
         return rc_raise(RC_MISMATCH, "a call before the end of another");

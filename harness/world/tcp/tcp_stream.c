@@ -202,7 +202,7 @@ static enum rc take_hello(struct tcp_stream *s, const unsigned char *hello)
                                            "them as one user, with one HOME"
                                          : "it does not have the key of this run");
     if (crypto_scalarmult(secret, s->own_secret, peer_public) != 0)
-        FAIL(RC_MISMATCH, "it sends a public key that is none");
+        FAIL(RC_MISMATCH, "it sent an invalid public key");
     crypto_generichash_init(&digest, s->run_key, sizeof s->run_key, sizeof keys);
     crypto_generichash_update(&digest, secret, sizeof secret);
     crypto_generichash_update(&digest, client, crypto_kx_PUBLICKEYBYTES);
@@ -222,7 +222,7 @@ out:
 static enum rc take_header(struct tcp_stream *s, const unsigned char *header)
 {
     if (crypto_secretstream_xchacha20poly1305_init_pull(&s->receives, header, s->receive_key) != 0)
-        return rc_raise(RC_MISMATCH, "it sends a header that is none");
+        return rc_raise(RC_MISMATCH, "it sent an invalid header");
     s->state = IS_OPEN;
     return RC_OK;
 }
