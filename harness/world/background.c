@@ -37,7 +37,6 @@ static void *background_main(void *arg)
         doorbell_ring(&b->end);
     }
     stop_stack_close(&b->stack);
-    doorbell_ring(&b->end);
     return NULL;
 }
 
@@ -97,8 +96,7 @@ void background_close(struct background **out)
         return;
     background_wait(b);
     atomic_store(&b->closing, true);
-    background_start(b); /* its last ring of `end` says that it has nothing left to do: until then the caller ticks */
-    background_wait(b);
+    doorbell_ring(&b->begin);
     pthread_join(b->id, NULL); /* can't fail: started, joined once */
     free(b);
 }

@@ -15,7 +15,6 @@
 
 #include "harness/base/suite/test_allocations.h"
 #include "harness/world/background.h"
-#include "harness/world/stop.h"
 #include "harness/world/suite/sleeping_threads.h"
 
 enum { N_STARTS = 300 };
@@ -159,36 +158,6 @@ static void a_waiting_caller_ticks(void **state)
     background_close(&b);
 }
 
-static _Atomic(atomic_int *) end_awaits; /* the ticks that a thread waits for before it ends; NULL: none */
-
-void __real_stop_stack_close(void *stack);
-void __wrap_stop_stack_close(void *stack);
-
-/* The last call of a thread. */
-void __wrap_stop_stack_close(void *stack)
-{
-    __real_stop_stack_close(stack);
-    if (atomic_load(&end_awaits))
-        await_ticks(atomic_load(&end_awaits));
-}
-
-/* Regression: who closed did not tick until the thread had ended, and was silent where that took long. */
-static void a_closing_caller_ticks(void **state)
-{
-    struct counter c = { .in = 0 };
-    struct background *b = NULL;
-    atomic_int n_ticks = 0;
-
-    (void)state;
-    assert_int_equal(background_open(&b, count, &c), RC_OK);
-    background_set_tick(b, count_tick, &n_ticks);
-    atomic_store(&end_awaits, &n_ticks);
-    background_close(&b);
-    atomic_store(&end_awaits, NULL);
-    assert_true(atomic_load(&n_ticks) >= 5);
-    assert_int_equal(c.n_runs, 0);
-}
-
 /* world.B3. A thread that spun would never sleep in the kernel. */
 static void idle_threads_sleep(void **state)
 {
@@ -226,10 +195,10 @@ static void nothing_allocates_after_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_start_is_one_run),      cmocka_unit_test(mutants_are_caught),
-        cmocka_unit_test(starts_wait_for_one_another), cmocka_unit_test(unused_threads_end),
-        cmocka_unit_test(a_waiting_caller_ticks),      cmocka_unit_test(idle_threads_sleep),
-        cmocka_unit_test(a_closing_caller_ticks),      cmocka_unit_test(nothing_allocates_after_open),
+        cmocka_unit_test(every_start_is_one_run),       cmocka_unit_test(mutants_are_caught),
+        cmocka_unit_test(starts_wait_for_one_another),  cmocka_unit_test(unused_threads_end),
+        cmocka_unit_test(a_waiting_caller_ticks),       cmocka_unit_test(idle_threads_sleep),
+        cmocka_unit_test(nothing_allocates_after_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
