@@ -141,8 +141,8 @@ static void wrong_cifar10_is_named(void **state)
     (void)state;
     test_files_open(&f);
     test_files_make_cifar10(&f, 2);
-    refuse_bytes(&f, "data_batch_2.bin", 3073, "\12", 1, 0, "data_batch_2.bin: offset 3073: label 10; 0 to 9");
-    refuse_bytes(&f, "test_batch.bin", 0, "\xff", 1, 0, "test_batch.bin: offset 0: label 255; 0 to 9");
+    refuse_bytes(&f, "data_batch_2.bin", 3073, "\12", 1, 0, "data_batch_2.bin: offset 3073: label 10; must be 0 to 9");
+    refuse_bytes(&f, "test_batch.bin", 0, "\xff", 1, 0, "test_batch.bin: offset 0: label 255; must be 0 to 9");
     refuse_bytes(&f, "data_batch_5.bin", 0, "", 0, 3072,
                  "data_batch_5.bin: offset 0: 3072 bytes are no whole record of 3073");
     refuse_bytes(&f, "data_batch_5.bin", 0, "", 0, 6150,
@@ -195,7 +195,7 @@ static void wrong_gmimg_is_named(void **state)
     refuse_bytes(&f, name, 80, "\0", 1, 0, "train-1.gmimg: offset 80: labels or sums are not those that were written");
     refuse_bytes(&f, name, 96, "\0\0", 2, 0,
                  "train-1.gmimg: offset 80: labels or sums are not those that were written");
-    refuse_bytes(&f, name, 84, "\12", 1, 0, "!train-1.gmimg: offset 84: label 10; 0 to 9");
+    refuse_bytes(&f, name, 84, "\12", 1, 0, "!train-1.gmimg: offset 84: label 10; must be 0 to 9");
     refuse_bytes(&f, name, 0, "", 0, 135, "train-1.gmimg: offset 135: the file ends; its header asks for 136 bytes");
     refuse_bytes(&f, name, 0, "", 0, 137, "train-1.gmimg: offset 137: the file ends; its header asks for 136 bytes");
     test_files_make_gmimg(&f, "test-1.gmimg", 1, 3, 2, 0, 2);

@@ -245,8 +245,8 @@ static enum rc write_page(const struct batch_size *b)
     static const char *const next[] = {
         "Run the command of batch 1 with --lr 0.05. How far is the printed slope from that of row \"least squares\"?",
         "Try --batch 10 with --steps 15000. Between which paths is it, by steps, by samples, by time?",
-        "Run the command of batch 1000 with --lr 1.5. From which rate on does it diverge? Compare with the curvature "
-        "of the loss.",
+        ("Run the command of batch 1000 with --lr 1.5. From which rate on does it diverge? Compare with the curvature "
+         "of the loss."),
         "Take another --seed: which of the figures change, and by how much?", NULL
     };
     const char *const commands[] = { b->run[0].command, b->run[1].command, b->run[2].command, NULL };

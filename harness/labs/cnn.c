@@ -447,8 +447,8 @@ static enum rc write_page(const struct cnn *l)
         "Type the run of lenet with 4 workers and 16 samples each for --seed 6 to 10: are they within its range?",
         "--cluster-set link_bits_per_s=10e9: which curves change, and which cannot change?",
         "--overlap on --bucket-bytes 32Ki for the second network: how much of the exchange is hidden?",
-        "Type the run of 64 samples each and 4 workers without --lr-scaling linear: does it reach the target earlier "
-        "or later?",
+        ("Type the run of 64 samples each and 4 workers without --lr-scaling linear: does it reach the target earlier "
+         "or later?"),
         "--mode ps in place of allreduce: fewer or more samples to the target, and why?",
         NULL
     };

@@ -490,14 +490,14 @@ static enum rc write_page(const struct learning_rate *r)
         "Why does W times the rate give the curve of one worker, and why not for every W?",
         "64 workers at 64 times the rate: what breaks, at which step, and what does a warm-up change?",
         "Which row needs the fewest samples, which the least time? Which would you choose if you paid for workers?",
-        "The rule of sqrt W keeps the noise of a step the same. The rule of W keeps the path the same. When do you "
-        "want which?",
+        ("The rule of sqrt W keeps the noise of a step the same. The rule of W keeps the path the same. When do you "
+         "want which?"),
         NULL
     };
     static const char *const next[] = {
         "Type the run of 64 workers with the warm-up for --seed 6 to 10: how many reach the target? And by sqrt W?",
-        "Give 64 workers --lr-scaling linear:8 and twice the --steps: do they reach the target, and is it worth the "
-        "time?",
+        ("Give 64 workers --lr-scaling linear:8 and twice the --steps: do they reach the target, and is it worth the "
+         "time?"),
         "Halve the rate (--lr 0.0025): from which number of workers on does the scaled rate break now?",
         "Try --momentum 0 with four times the rate: does the rule hold up to more workers, or to fewer?",
         "gradmark compare --workers 1,2 --tune-lr auto finds the best rate of each number of workers, with intervals.",

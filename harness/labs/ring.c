@@ -342,8 +342,8 @@ static enum rc write_page(const struct ring *l)
 {
     static const char *const question[] = {
         "How many steps has a ring of N workers, and how many chunks does it send in all?",
-        "First the workers add chunks, then they copy them. Which worker has a complete chunk first, and after which "
-        "step?",
+        ("First the workers add chunks, then they copy them. Which worker has a complete chunk first, and after which "
+         "step?"),
         "All workers together send as many bytes in the ring as by root. What does the ring gain?",
         "A worker of the ring sends 2 (N - 1) / N gradients. Why does that hardly grow with N? What grows instead?",
         "With a server, a worker sends half of what it sends in a large ring. Why is the server still slower?",
@@ -353,8 +353,8 @@ static enum rc write_page(const struct ring *l)
     static const char *const next[] = {
         "Type the first command with --workers 3, or 5, and read its table of messages: which chunks are sent first?",
         "Try --servers 4 --colocate with --mode ps: what does the busiest rank send now?",
-        "Make the latency ten times as long: --cluster-set hosts_count=0,link_latency_s=250e-6. Which way is fastest "
-        "for two workers, and for 16?",
+        ("Make the latency ten times as long: --cluster-set hosts_count=0,link_latency_s=250e-6. Which way is fastest "
+         "for two workers, and for 16?"),
         "Replace --model lenet by --model resnet50 --compute hollow: 102 MB of gradients. Which way becomes slowest?",
         NULL
     };

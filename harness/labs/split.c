@@ -298,8 +298,8 @@ static void tell_questions(struct lesson *l)
         "--split dirichlet:A with A from 0.05 to 100: from which A on is it as good as iid?",
         "--average-every 8 --momentum 0: each worker has its own momentum: does it help or hurt here?",
         "--lr 0.002 --average-every 30 --split by-label: do smaller local steps give a better mean?",
-        "--mode ps --consistency async --split by-label: does a server have the problem of different samples, or of "
-        "waiting?",
+        ("--mode ps --consistency async --split by-label: does a server have the problem of different samples, or of "
+         "waiting?"),
         NULL
     };
 

@@ -285,8 +285,8 @@ static const char *const question[] = {
     NULL
 };
 static const char *const next[] = {
-    "Halve the rate (--lr 0.02): do 32 workers converge now? Compute the largest number of workers that converges, and "
-    "try it.",
+    ("Halve the rate (--lr 0.02): do 32 workers converge now? Compute the largest number of workers that converges, "
+     "and try it."),
     "Give 64 workers --consistency ssp:0: how late are their gradients now, and why not 63 updates?",
     "Add --lr-scaling linear to a run with --lr-staleness inverse: at which rate are gradients applied now?",
     "Make two workers slow (stragglers_count=2): is sync:1 still fast? What does it need?",

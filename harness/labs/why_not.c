@@ -314,8 +314,8 @@ static enum rc write_page(const struct why_not *l)
         "Which way reaches the target first, and which takes the least machine time? When does each of the two matter?",
         "How much of the gain of workers is lost to samples, how much to the exchange, how much to the start?",
         "A queue gives you 1 machine at once, and 8 tomorrow. How long must a training be, so that waiting is better?",
-        "Less data needs fewer samples to the target. On which images is that loss measured? What else should you "
-        "measure?",
+        ("Less data needs fewer samples to the target. On which images is that loss measured? What else should you "
+         "measure?"),
         "You have four machines and four learning rates to try. What do you do first?",
         NULL
     };
