@@ -5,6 +5,9 @@
 #include <stdio.h>
 
 #include "harness/compute/compute.h"
+#include "harness/world/world.h"
+
+enum { SUM_BYTES = 3 * sizeof(float) }; /* of memory, for an element: two are read, one is written */
 
 static struct transport *transport_of(const struct part_message *m)
 {
@@ -91,6 +94,17 @@ static void add_part(const struct part_message *m)
         compute_accumulate(m->collective->env.compute, place_of(m), m->xfer.ptr, m->part.n_elems);
 }
 
+/* sim: how much longer the sum takes than at the rate of this rank's memory, if software sums elsewhere. */
+static void pass_rest_of_sum(const struct part_message *m)
+{
+    const struct world *w = transport_of(m)->world;
+    const double n_bytes = SUM_BYTES * (double)m->part.n_elems, rate = w->collective.sum_bytes_per_s;
+    const double rest_s = rate > 0 ? n_bytes / rate - n_bytes / w->memory_bytes_per_s : 0;
+
+    if (m->add && rest_s > 0)
+        world_pause(transport_of(m)->world, (uint64_t)(1e9 * rest_s));
+}
+
 /* Is all of the part here? Adds it where the transport has not. */
 static enum rc accept_part(const struct part_message *m)
 {
@@ -108,6 +122,7 @@ static enum rc accept_part(const struct part_message *m)
         add_part(m);
         TRY(compute_sync(compute));
     }
+    pass_rest_of_sum(m);
 out:
     return rc;
 }

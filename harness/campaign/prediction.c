@@ -194,9 +194,9 @@ bool assumed_range_of(struct assumed_range *out, const struct cluster *c, const 
     return true;
 }
 
-bool assumed_concerns_workers(int key)
+bool assumed_concerns(int key, bool has_servers)
 {
-    return strncmp(cluster_keys[key].name, "server_", 7) != 0;
+    return strncmp(cluster_keys[key].name, has_servers ? "collective_" : "server_", has_servers ? 11 : 7) != 0;
 }
 
 /* A replayed step has no arithmetic of its own but additions, which memory limits; sizes and numbers of parts are no

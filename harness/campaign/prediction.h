@@ -92,8 +92,8 @@ size_t assumed_ranges(struct assumed_range out[CLUSTER_MAX_KEYS], const struct c
                       const struct cluster_sources *sources);
 /* Is the key a time, a rate or a ratio that a replayed step depends on? Only these have ranges of a band. */
 bool assumed_is_of_time(int key);
-/* Does it concern a run without servers? */
-bool assumed_concerns_workers(int key);
+/* Does it concern a run with parameter servers, or one without? */
+bool assumed_concerns(int key, bool has_servers);
 /* "link_latency_s=2e-06" */
 void assumed_setting(char out[ASSUMED_SETTING_BYTES], int key, double value);
 

@@ -22,13 +22,15 @@
 bool used_cluster_is(const struct used_cluster *c, const struct cluster_wish *wish)
 {
     return strcmp(c->name, wish->name) == 0 && strcmp(c->transport, wish->transport) == 0 &&
-           c->n_gpus_per_host == wish->n_gpus_per_host;
+           c->n_gpus_per_host == wish->n_gpus_per_host && c->system == wish->system;
 }
 
 enum rc used_cluster_open(struct used_cluster *out, const char *option, const struct cluster_wish *wish,
                           const char *settings)
 {
-    struct used_cluster c = { .sources = calloc(1, sizeof *c.sources), .n_gpus_per_host = wish->n_gpus_per_host };
+    struct used_cluster c = { .sources = calloc(1, sizeof *c.sources),
+                              .n_gpus_per_host = wish->n_gpus_per_host,
+                              .system = wish->system };
     char protocol[32], hosts[48];
     enum rc rc;
 
@@ -40,6 +42,8 @@ enum rc used_cluster_open(struct used_cluster *out, const char *option, const st
     snprintf(c.transport, sizeof c.transport, "%s", wish->transport);
     rc = cluster_find(&c.cluster, c.sources, c.name);
     TRY(option ? file_of_option(rc, option) : rc);
+    if (c.system)
+        TRY(published_system_fill(c.filled, c.system, &c.cluster, c.sources));
     TRY(cluster_set(&c.cluster, c.sources, settings));
     snprintf(protocol, sizeof protocol, "protocol=%s", c.transport);
     if (c.transport[0])

@@ -10,6 +10,7 @@
 #include "harness/base/rc.h"
 #include "harness/campaign/prediction.h"
 #include "harness/campaign/published_rows.h"
+#include "harness/campaign/published_systems.h"
 #include "harness/cluster/cluster.h"
 #include "models/replay/published.h"
 
@@ -20,6 +21,8 @@ enum { USED_CLUSTER_TITLE_BYTES = ROW_CLUSTER_BYTES + 68 };
 struct used_cluster {
     char name[ROW_CLUSTER_BYTES], transport[8]; /* a preset or file; transport "": the cluster's own */
     int n_gpus_per_host;                        /* as a table says it; 0: the cluster's own */
+    const struct published_system *system;      /* NULL: none */
+    char filled[SYSTEM_SETTINGS_BYTES];         /* by that system */
     struct cluster cluster;
     struct cluster_sources *sources;                             /* owned */
     struct calibrated_value calibrated[CALIBRATION_MOST_VALUES]; /* with their spreads */
@@ -29,6 +32,7 @@ struct used_cluster {
 struct cluster_wish { /* borrowed; as in used_cluster */
     const char *name, *transport;
     int n_gpus_per_host;
+    const struct published_system *system;
 };
 
 /* option: the option with the name, "cluster"; NULL: none. settings: "key=value,...", as in --cluster-set. RC_INVAL as

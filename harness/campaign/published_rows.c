@@ -31,6 +31,7 @@ enum column {
     TRANSPORT,
     GRADIENTS,
     CLUSTER,
+    SYSTEM,
     GPUS_PER_HOST,
     RATE,
     BATCH,
@@ -46,18 +47,15 @@ static const double MOST_EFFICIENCY = 1.5;
 
 enum { MAX_FIELDS = 64, MAX_BATCH = 1 << 20, SHOWN_BYTES = 64 };
 
-static const char *const column_name[N_COLUMNS + 1] = { "model",         "gpus",
-                                                        "mode",          "efficiency",
-                                                        "images_per_s",  "images_per_s_per_gpu",
-                                                        "servers",       "placement",
-                                                        "consistency",   "transport",
-                                                        "gradients",     "cluster",
-                                                        "gpus_per_host", "one_gpu_images_per_s",
-                                                        "batch",         "counted",
-                                                        "table",         "source",
-                                                        "note",          NULL };
+static const char *const column_name[N_COLUMNS + 1] = { "model",      "gpus",          "mode",
+                                                        "efficiency", "images_per_s",  "images_per_s_per_gpu",
+                                                        "servers",    "placement",     "consistency",
+                                                        "transport",  "gradients",     "cluster",
+                                                        "system",     "gpus_per_host", "one_gpu_images_per_s",
+                                                        "batch",      "counted",       "table",
+                                                        "source",     "note",          NULL };
 static const char all_columns[] = "model, gpus, mode, efficiency, images_per_s, images_per_s_per_gpu, servers, "
-                                  "placement, consistency, transport, gradients, cluster, gpus_per_host, "
+                                  "placement, consistency, transport, gradients, cluster, system, gpus_per_host, "
                                   "one_gpu_images_per_s, batch, counted, table, source, note";
 
 struct reader { /* of a file */
@@ -311,6 +309,21 @@ bool row_model_is_named(const char *text)
     return strchr(usual, text[0]) != NULL && text[strspn(text, all)] == '\0';
 }
 
+static enum rc take_system(const struct reader *r, struct published_row *row, const char *text)
+{
+    const bool has_servers = row_mode_has_servers(row->mode);
+
+    if (!*text)
+        return RC_OK;
+    row->system = published_system_find(text);
+    if (!row->system || row->mode == ROW_NONE || row->system->has_servers != has_servers)
+        return wrong(r, SYSTEM, text,
+                     row->mode == ROW_NONE ? "nothing, as the row exchanges nothing"
+                     : has_servers         ? "one of " SYSTEMS_SERVERS ", or nothing, as the row has parameter servers"
+                                           : "one of " SYSTEMS_RING ", or nothing, as the row has no parameter server");
+    return RC_OK;
+}
+
 /* The columns that a row may leave empty. */
 static enum rc take_terms(const struct reader *r, struct published_row *row, char *const *field)
 {
@@ -325,6 +338,7 @@ static enum rc take_terms(const struct reader *r, struct published_row *row, cha
     if (strcmp(field_of(r, field, GRADIENTS), "fp32") != 0)
         TRY(take_text(r, row->gradients, sizeof row->gradients, GRADIENTS, field_of(r, field, GRADIENTS)));
     TRY(take_text(r, row->cluster, sizeof row->cluster, CLUSTER, field_of(r, field, CLUSTER)));
+    TRY(take_system(r, row, field_of(r, field, SYSTEM)));
     TRY(take_int(r, &row->n_gpus_per_host, GPUS_PER_HOST, field_of(r, field, GPUS_PER_HOST), 1, ROW_MAX_GPUS));
     TRY(take_int(r, &row->batch, BATCH, field_of(r, field, BATCH), 1, MAX_BATCH));
     TRY(take_choice(r, COUNTED, field_of(r, field, COUNTED), yes_no, "yes, no or nothing"));

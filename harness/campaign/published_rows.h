@@ -16,6 +16,8 @@
  *   gpus_per_host                   empty: as the cluster says
  *   transport                       rdma, tcp, grpc, bare; empty: for ps that of --ps-transport, else the cluster's
  *   cluster                         a preset or file; empty: --cluster
+ *   system                          a system (published_systems.h), as its mode allows; empty: --system, if that is
+ *                                   of its exchange
  *   one_gpu_images_per_s, batch     of one GPU, as published with the row; empty: the profile's
  *   counted                         yes (also empty) or no: shown, but not part of any mean
  *   table, source, note             for readers; table is shown
@@ -29,6 +31,7 @@
 #include <stddef.h>
 
 #include "harness/base/rc.h"
+#include "harness/campaign/published_systems.h"
 
 enum row_mode { ROW_COLLECTIVE, ROW_PS, ROW_PS_ASYNC, ROW_NONE };
 
@@ -53,6 +56,7 @@ struct published_row {
     char transport[8];                                           /* "": not given */
     char gradients[8];                                           /* "fp16"; "": fp32 */
     char cluster[ROW_CLUSTER_BYTES];                             /* "": not given */
+    const struct published_system *system;                       /* NULL: not given */
     double efficiency_ratio;                                     /* given, or from images_per_s */
     double images_per_s;                                         /* of all GPUs; NaN: not given */
     double one_gpu_images_per_s;                                 /* given, or from a row of 1 GPU; NaN: neither */

@@ -19,11 +19,42 @@ static void *grown(void *array, size_t n, size_t n_bytes_each)
 
 /* --- clusters --- */
 
+/* NULL: none. */
+static const struct published_system *system_of(const struct reproduction *r, const struct published_row *row)
+{
+    const struct published_system *other = r->terms->system;
+
+    if (row->system || !other || row->mode == ROW_NONE)
+        return row->system;
+    return other->has_servers == row_mode_has_servers(row->mode) ? other : NULL;
+}
+
 static const char *transport_of(const struct reproduction *r, const struct published_row *row)
 {
+    const struct reproduce_terms *t = r->terms;
+    const struct published_system *own = system_of(r, row);
+
     if (row->transport[0] || !row_mode_has_servers(row->mode))
         return row->transport;
-    return strcmp(r->terms->ps_transport, "cluster") == 0 ? "" : r->terms->ps_transport;
+    if (own && !t->has_ps_transport)
+        return own->ps_transport;
+    return strcmp(t->ps_transport, "cluster") == 0 ? "" : t->ps_transport;
+}
+
+static const char *placement_of(const struct reproduction *r, const struct published_row *row)
+{
+    const struct published_system *own = row_mode_has_servers(row->mode) ? system_of(r, row) : NULL;
+
+    if (row->placement[0])
+        return row->placement;
+    return own && !r->terms->has_placement ? own->placement : r->terms->placement;
+}
+
+uint64_t reproduction_bucket_bytes(const struct reproduction *r, const struct used_cluster *c)
+{
+    const bool is_of_system = c->system && !c->system->has_servers && !r->terms->has_bucket_bytes;
+
+    return is_of_system ? c->system->bucket_bytes : r->terms->bucket_bytes;
 }
 
 /* The message that rc_raise() kept, behind the place of a row. */
@@ -36,7 +67,8 @@ static enum rc find_cluster(size_t *out, struct reproduction *r, const struct pu
 {
     const struct cluster_wish wish = { .name = row->cluster[0] ? row->cluster : r->terms->cluster,
                                        .transport = transport_of(r, row),
-                                       .n_gpus_per_host = row->n_gpus_per_host };
+                                       .n_gpus_per_host = row->n_gpus_per_host,
+                                       .system = system_of(r, row) };
     struct used_cluster *more;
     enum rc rc;
 
@@ -86,7 +118,7 @@ enum rc reproduction_find_simulation(size_t *out, struct reproduction *r, const 
         .placement = p->placement,
         .consistency = p->consistency,
         .overlap = t->overlap,
-        .bucket_bytes = row_mode_has_servers(p->mode) ? 0 : t->bucket_bytes,
+        .bucket_bytes = row_mode_has_servers(p->mode) ? 0 : reproduction_bucket_bytes(r, &r->cluster[p->cluster]),
         .n_gpus = p->n_gpus,
         .n_servers = p->n_servers,
         .batch = p->batch,
@@ -228,7 +260,7 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
                               .mode = row->mode,
                               .reducer = row->reducer,
                               .gradients = row->gradients,
-                              .placement = row->placement[0] ? row->placement : r->terms->placement,
+                              .placement = placement_of(r, row),
                               .consistency = row->consistency[0] ? row->consistency : r->terms->consistency,
                               .n_gpus = row->n_gpus,
                               .n_servers = row->n_servers,

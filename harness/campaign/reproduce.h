@@ -12,8 +12,8 @@
  * Invariants
  *   J1  Nothing is fitted to a row or a model but by --fit (reproduce_fit.h). (Values of a cluster, equal for all its
  *       rows, may have been chosen with rows in view; its description then says so.) Only model, gpus, mode, servers,
- *       transport, cluster, batch and one-GPU rate of a row are used in a simulation. Its efficiency is only compared
- *       with the result.
+ *       transport, cluster, system, batch and one-GPU rate of a row are used in a simulation. Its efficiency is only
+ *       compared with the result.
  *   J2  Predicted efficiency is the simulated step time of one GPU alone, which updates and exchanges nothing, over the
  *       step time of all GPUs.
  *   J3  The same input gives the same bytes, in every file of the folder: no file contains a time, a date or the number
@@ -67,9 +67,11 @@ struct reproduce_terms {                 /* borrowed; equal for all rows */
     const char *placement, *consistency; /* of rows of servers without them; consistency: for mode ps, not ps-async */
     const char *overlap;
     uint64_t bucket_bytes; /* of collectives; 0: all gradients at once, as to servers */
-    bool has_charts;       /* also simulate points that only charts show */
-    bool is_own_table;     /* of the user, not horovod-512 */
-    bool ignores_columns;  /* with unknown names */
+    bool has_ps_transport, has_placement, has_bucket_bytes; /* given by an option, which is stronger than a system */
+    const struct published_system *system; /* of rows that name none, if it has their exchange; NULL: none */
+    bool has_charts;                       /* also simulate points that only charts show */
+    bool is_own_table;                     /* of the user, not horovod-512 */
+    bool ignores_columns;                  /* with unknown names */
     bool has_bands;
     const struct reproduce_fit *fit; /* of these predictions; NULL: nothing was fitted */
 };
@@ -184,8 +186,10 @@ void reproduction_held_text(char *out, size_t n_bytes, const struct reproduction
 /* Which rows cannot be told, and what to measure: a line for each constant, passed to print(arg, line). */
 void reproduction_cannot_tell_lines(const struct reproduction *r, void (*print)(void *arg, const char *line),
                                     void *arg);
-/* Print buckets, overlap and the terms of servers: two lines. */
-void reproduction_print_exchange(const struct reproduction *r, FILE *to);
+/* Buckets, overlap and the terms of servers; those of each system: lines, passed to print(arg, line). */
+void reproduction_exchange_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
+/* Of the collectives on c. */
+uint64_t reproduction_bucket_bytes(const struct reproduction *r, const struct used_cluster *c);
 /* Explain the bands, or why a cluster has none: a line for each cluster, passed to print(arg, line). */
 void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
 /* What an efficiency of the table is: "published", or "given" in a user's table. */

@@ -285,7 +285,7 @@ enum rc reproduction_print_rest(const struct reproduction *r, FILE *to)
     once.to = text.lines;
     fputc('\n', text.lines);
     tell_hot_spots(r, text.lines);
-    reproduction_print_exchange(r, text.lines);
+    reproduction_exchange_lines(r, print_once, &once);
     reproduction_band_lines(r, print_once, &once);
     for (size_t i = 0; i < r->n_clusters; i++)
         tell_assumed(r, i, text.lines);

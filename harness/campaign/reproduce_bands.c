@@ -65,7 +65,7 @@ static enum rc add_assumed(struct point_of_row *p, const struct point_of_row *al
         const double own = cluster_key_number(&c->cluster, range[i].key);
         const bool is_scaled = range[i].is_time && range[i].high > own;
         struct moved_value *m = &p->moved[p->n_moved];
-        if (!row_mode_has_servers(p->mode) && !assumed_concerns_workers(range[i].key))
+        if (!assumed_concerns(range[i].key, row_mode_has_servers(p->mode)))
             continue;
         p->n_moved++;
         *m = (struct moved_value){ .key = range[i].key, .low_share = NAN };

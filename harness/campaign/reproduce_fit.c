@@ -215,7 +215,7 @@ static bool is_chosen(const struct condition *c, const struct reproduction *r, c
 static bool moves(const struct reproduction *r, const struct point_of_row *p, int key)
 {
     return cluster_key_matters(&r->cluster[p->cluster].cluster, key) &&
-           (row_mode_has_servers(p->mode) || assumed_concerns_workers(key));
+           assumed_concerns(key, row_mode_has_servers(p->mode));
 }
 
 /* The table of a row of the fit; false: there are too many. */

@@ -71,11 +71,10 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
     TRY(reproduction_table(&t, r));
     TRY(html_open(&page, path, r->name));
     to = page.file.stream;
-    html_element(
-        to, "p", NULL,
-        "%s efficiencies, and those that gradmark simulates. %s Servers of rows ps: consistency %s, placement %s.%s",
-        r->terms->is_own_table ? "Given" : "Published", fit, r->terms->consistency, r->terms->placement,
-        r->terms->is_own_table ? "" : " Published ones are step-synchronous.");
+    html_element(to, "p", NULL, "%s efficiencies, and those that gradmark simulates. %s%s",
+                 r->terms->is_own_table ? "Given" : "Published", fit,
+                 r->terms->is_own_table ? "" : " Published ones are step-synchronous.");
+    reproduction_exchange_lines(r, write_line, to);
     write_error(to, r, false);
     write_error(to, r, true);
     reproduce_fit_lines(r, write_line, to);

@@ -112,15 +112,67 @@ static void print_hot_spots(const struct reproduction *r, FILE *to)
     }
 }
 
-void reproduction_print_exchange(const struct reproduction *r, FILE *to)
+/* Has a row with servers, or one without, no system? Or is there no such row? */
+static bool has_own_terms(const struct reproduction *r, bool has_servers)
 {
-    const struct reproduce_terms *t = r->terms;
+    bool is_one = false;
+
+    for (size_t i = 0; i < r->n_points; i++) {
+        const struct point_of_row *p = &r->point[i];
+        if (!p->row || row_mode_has_servers(p->mode) != has_servers)
+            continue;
+        if (!r->cluster[p->cluster].system)
+            return true;
+        is_one = true;
+    }
+    return !is_one;
+}
+
+/* The first point of the system of its cluster? */
+static bool begins_system(const struct reproduction *r, size_t point)
+{
+    const struct published_system *own = r->cluster[r->point[point].cluster].system;
+
+    for (size_t i = 0; own && i < point; i++)
+        if (r->cluster[r->point[i].cluster].system == own)
+            return false;
+    return own != NULL;
+}
+
+enum { EXCHANGE_LINE_BYTES = 512 };
+
+static void system_line(char out[EXCHANGE_LINE_BYTES], const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct used_cluster *c = &r->cluster[p->cluster];
     char buckets[SIMULATED_BUCKETS_BYTES];
 
+    simulated_buckets_text(buckets, reproduction_bucket_bytes(r, c));
+    if (c->system->has_servers)
+        snprintf(out, EXCHANGE_LINE_BYTES, "%s: placement %s, %s, %s, overlap %s; %s", c->system->name, p->placement,
+                 used_cluster_transport(c), simulated_servers_text(), r->terms->overlap, c->system->source);
+    else
+        snprintf(out, EXCHANGE_LINE_BYTES, "%s: %s, overlap %s; %s", c->system->name, buckets, r->terms->overlap,
+                 c->system->source);
+}
+
+void reproduction_exchange_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
+{
+    const struct reproduce_terms *t = r->terms;
+    char buckets[SIMULATED_BUCKETS_BYTES], line[EXCHANGE_LINE_BYTES];
+
     simulated_buckets_text(buckets, t->bucket_bytes);
-    fprintf(to, "ring: %s, overlap %s\n", buckets, t->overlap);
-    fprintf(to, "parameter server: consistency %s (of rows ps), placement %s, %s, overlap %s\n", t->consistency,
-            t->placement, simulated_servers_text(), t->overlap);
+    snprintf(line, sizeof line, "ring: %s, overlap %s", buckets, t->overlap);
+    if (has_own_terms(r, false))
+        print(arg, line);
+    snprintf(line, sizeof line, "parameter server: consistency %s (of rows ps), placement %s, %s, overlap %s",
+             t->consistency, t->placement, simulated_servers_text(), t->overlap);
+    if (has_own_terms(r, true))
+        print(arg, line);
+    for (size_t i = 0; i < r->n_points; i++)
+        if (begins_system(r, i)) {
+            system_line(line, r, &r->point[i]);
+            print(arg, line);
+        }
 }
 
 static void print_line(void *to, const char *line)
@@ -144,7 +196,7 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
         print_line(to, held);
     reproduction_cannot_tell_lines(r, print_line, to);
     print_hot_spots(r, to);
-    reproduction_print_exchange(r, to);
+    reproduction_exchange_lines(r, print_line, to);
     if (r->terms->has_charts)
         fputs(
             "chart lines of servers: servers per GPU as in the row with the most GPUs; if tensors are not cut, at most "
@@ -161,6 +213,12 @@ out:
 }
 
 /* --- records --- */
+
+/* NULL: none. */
+static const char *system_name(const struct used_cluster *c)
+{
+    return c->system ? c->system->name : NULL;
+}
 
 static enum rc write_row(struct report *to, const struct reproduction *r, const struct point_of_row *p)
 {
@@ -186,6 +244,7 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
     record_text(record, "gradients", p->gradients[0] ? p->gradients : "fp32");
     record_i64(record, "servers_count", p->n_servers);
     record_text(record, "cluster", r->cluster[p->cluster].name);
+    record_text(record, "system", system_name(&r->cluster[p->cluster]));
     record_f64(record, "published_ratio", row ? row->efficiency_ratio : (double)NAN);
     record_f64(record, "predicted_ratio", p->predicted_ratio);
     record_f64(record, "predicted_low_ratio", p->band.low);
@@ -269,7 +328,8 @@ static enum rc write_cluster(struct report *to, const struct reproduction *r, co
 
     TRY(record_open(&record, "cluster"));
     TRY(used_cluster_record(record, c));
-    record_u64(record, "bucket_bytes", r->terms->bucket_bytes);
+    record_text(record, "system", system_name(c));
+    record_u64(record, "bucket_bytes", reproduction_bucket_bytes(r, c));
     record_text(record, "overlap", r->terms->overlap);
     TRY(report_write(to, record));
 out:

@@ -65,7 +65,7 @@ out:
 /* Is the value of any use to this way? */
 static bool concerns(const struct simulate_way *w, int key)
 {
-    return row_mode_has_servers(w->mode) || assumed_concerns_workers(key);
+    return assumed_concerns(key, row_mode_has_servers(w->mode));
 }
 
 static enum rc add_assumptions_of(struct simulate *s, size_t point)

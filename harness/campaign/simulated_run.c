@@ -208,6 +208,8 @@ static enum rc add_cluster(struct simulation *s, const struct simulated_run *r)
     enum rc rc;
 
     TRY(simulation_add(s, "--cluster=%s", r->cluster->name));
+    if (r->cluster->filled[0])
+        TRY(simulation_add(s, "--cluster-set=%s", r->cluster->filled));
     if (r->cluster_set[0])
         TRY(simulation_add(s, "--cluster-set=%s", r->cluster_set));
     if (r->cluster->transport[0])

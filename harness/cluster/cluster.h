@@ -45,6 +45,11 @@ struct protocol_cost {
     double process_bytes_per_s; /* sent and received by one process together; 0: no limit */
 };
 
+struct collective_software { /* what it adds to a collective of several workers */
+    double copy_bytes_per_s; /* into the buffer of the collective, and back; 0: no copies */
+    double sum_bytes_per_s;  /* at which its sums stream through memory; 0: as a worker's */
+};
+
 struct cluster { /* the members have the meaning of their keys in cluster_keys */
     char name[64];
     int n_hosts; /* 0: as many as needed */
@@ -62,6 +67,7 @@ struct cluster { /* the members have the meaning of their keys in cluster_keys *
     double oversubscription_ratio, group_latency_s;
     int local_sharing;
     double staging_bytes_per_s, staging_latency_s; /* 0: no staging */
+    struct collective_software collective;
     int job_placement, server_placement;
     int server_aggregation, start;
     double server_flops_per_s, server_memory_bytes_per_s, server_local_bytes_per_s; /* 0: as a worker's */

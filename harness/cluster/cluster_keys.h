@@ -15,7 +15,7 @@
 
 extern const struct key cluster_keys[]; /* name NULL last */
 extern const struct key_table cluster_key_table;
-enum { CLUSTER_N_KEYS = 48 };
+enum { CLUSTER_N_KEYS = 50 };
 
 /* Index of the key of that name; -1: none. */
 int cluster_key_find(const char *name);

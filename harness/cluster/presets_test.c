@@ -132,17 +132,17 @@ static void settings_change_values(void **state)
     assert_non_null(strstr(rc_message(), "9 workers do not fit"));
 }
 
-#define CLUSTER_KEYS                                                                                 \
-    "name, hosts_count, ranks_per_host_count, link_bits_per_s, link_latency_s, link_duplex_ratio, "  \
-    "nics_per_host_count, protocol, tcp_latency_s, tcp_message_s, tcp_eager_bytes, tcp_rate_ratio, " \
-    "tcp_process_bytes_per_s, rdma_latency_s, rdma_message_s, rdma_eager_bytes, rdma_rate_ratio, "   \
-    "rdma_process_bytes_per_s, grpc_latency_s, grpc_message_s, grpc_eager_bytes, grpc_rate_ratio, "  \
-    "grpc_process_bytes_per_s, hosts_per_group_count, oversubscription_ratio, group_latency_s, "     \
-    "local_bytes_per_s, local_latency_s, local_sharing, staging_bytes_per_s, staging_latency_s, "    \
-    "flops_per_s, flops_precision, memory_bytes_per_s, cores_per_rank_count, server_flops_per_s, "   \
-    "server_memory_bytes_per_s, server_local_bytes_per_s, server_aggregation, server_placement, "    \
-    "job_placement, start, jitter, jitter_ratio, stragglers_count, "                                 \
-    "straggler_ratio and 2 more"
+#define CLUSTER_KEYS                                                                                        \
+    "name, hosts_count, ranks_per_host_count, link_bits_per_s, link_latency_s, link_duplex_ratio, "         \
+    "nics_per_host_count, protocol, tcp_latency_s, tcp_message_s, tcp_eager_bytes, tcp_rate_ratio, "        \
+    "tcp_process_bytes_per_s, rdma_latency_s, rdma_message_s, rdma_eager_bytes, rdma_rate_ratio, "          \
+    "rdma_process_bytes_per_s, grpc_latency_s, grpc_message_s, grpc_eager_bytes, grpc_rate_ratio, "         \
+    "grpc_process_bytes_per_s, hosts_per_group_count, oversubscription_ratio, group_latency_s, "            \
+    "local_bytes_per_s, local_latency_s, local_sharing, staging_bytes_per_s, staging_latency_s, "           \
+    "flops_per_s, flops_precision, memory_bytes_per_s, cores_per_rank_count, collective_copy_bytes_per_s, " \
+    "collective_sum_bytes_per_s, server_flops_per_s, "                                                      \
+    "server_memory_bytes_per_s, server_local_bytes_per_s, server_aggregation, server_placement, "           \
+    "job_placement, start, jitter and 5 more"
 
 static void wrong_settings_are_named(void **state)
 {

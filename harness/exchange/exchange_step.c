@@ -543,6 +543,26 @@ static bool has_room(const struct exchange *x)
     return x->posted.n_posted - x->posted.n_completed < x->posted.most_chunks;
 }
 
+/* sim: software copies a chunk into the buffer of its collective, or back. */
+static void pass_copy(const struct exchange *x, struct range chunk)
+{
+    const double rate = x->env.world->collective.copy_bytes_per_s;
+
+    if (x->env.n_workers > 1 && rate > 0)
+        world_pause(x->env.world, (uint64_t)(1e9 * sizeof(float) * (double)chunk.n_elems / rate));
+}
+
+static enum rc sum_up(struct exchange *x, size_t k)
+{
+    enum rc rc;
+
+    pass_copy(x, x->buckets.chunk[k]);
+    TRY(x->sync->ops->collective->sum(x->sync, k, x->host_grad));
+    pass_copy(x, x->buckets.chunk[k]);
+out:
+    return rc;
+}
+
 enum rc exchange_post(void *arg, size_t k)
 {
     struct exchange *x = arg;
@@ -566,7 +586,7 @@ enum rc exchange_post(void *arg, size_t k)
     if (state->push_pull & EXCHANGE_PUSH)
         TRY(compress(x, chunk));
     if (!x->has_servers)
-        TRY(x->sync->ops->collective->sum(x->sync, k, x->host_grad));
+        TRY(sum_up(x, k));
     else if (state->push_pull != 0)
         TRY(x->sync->ops->servers->post(x->sync, &work));
     end_messages(x, sent_bytes);

@@ -526,7 +526,7 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "stopped_by", T, "Signal that stopped it; null: none" },
     { "subject", T, "What is slow or wrong: a rank, a node or a link" },
     { "summary", T, "What the lab shows" },
-    { "system", T, "Name of the known system" },
+    { "system", T, "Name of the known system; null: none" },
     { "table", T, "The published table" },
     { "tables", T, "Tables of the lab, as text" },
     { "taken_cores_limit_ratio", R, "The limit of taken_cores_ratio for a run of this length" },
@@ -601,7 +601,7 @@ const struct record_key record_keys[] = { /* sorted by name */
 #define KEYS_FIT(rows) \
     rows "_rows_count " rows "_mean_absolute_error_ratio " rows "_mean_absolute_error_before_ratio "
 #define KEYS_PREDICTED \
-    "model gpus_count " KEYS_WAY "gradients cluster published_ratio predicted_ratio predicted_low_ratio " \
+    "model gpus_count " KEYS_WAY "gradients cluster system published_ratio predicted_ratio predicted_low_ratio " \
     "predicted_high_ratio assumed_low_ratio assumed_high_ratio band_of can_tell error_ratio one_gpu_images_per_s " \
     "predicted_images_per_s step_s " \
     "exposed_s steps_count batch_count hot_tensor imbalance_ratio counted fitted table line_index seeds_count bottleneck " \
@@ -712,7 +712,7 @@ const struct record_kind record_kinds[] = {
     { "assumption", "Throughput if an assumed value were another one", KEYS_CHANGED, NONE },
     { "calibrated", "Throughput if a calibrated value were at an end of its interval", KEYS_CHANGED, NONE },
     { "cluster", "A cluster; in a manifest: its values themselves",
-      "cluster transport values assumed bucket_bytes overlap ", RECORD_CLUSTER_KEYS },
+      "cluster transport values assumed system bucket_bytes overlap ", RECORD_CLUSTER_KEYS },
     { "errors", "Errors of the predictions of reproduce",
       "of rows_count mean_absolute_error_ratio worst_absolute_error_ratio mean_throughput_factor "
       "bands_count rows_in_band_count ", NONE },

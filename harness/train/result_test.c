@@ -305,24 +305,25 @@ static void ps_summary(void **state)
 }
 
 /* Simulated time under its own name; nothing of this machine (train.L4). */
-#define SIM_FACTS                                                                                                \
-    ", 'params_count': 5000, 'running_means_and_variances_count': 0, 'flops_per_sample_count': 0, 'dataset': "   \
-    "'digits', 'train_samples_count': 1438, 'test_samples_count': 359, 'input_sha256': {}, 'planned_memory': "   \
-    "{'activations_bytes': "                                                                                     \
-    "0, 'params_bytes': 0, 'exchange_bytes': 0, 'server_bytes': 0, 'host_bytes': 0, 'available_bytes': null}, "  \
-    "'cluster': {'kind': 'cluster', 'name': 'made-up', 'hosts_count': 3, 'ranks_per_host_count': 2, "            \
-    "'link_bytes_per_s': 1e8, 'link_latency_s': 25e-6, 'link_duplex_ratio': 0, 'nics_per_host_count': 0, "       \
-    "'protocol': 'bare', 'tcp_latency_s': 0, 'tcp_message_s': 0, 'tcp_eager_bytes': 0, 'tcp_rate_ratio': 0, "    \
-    "'tcp_process_bytes_per_s': 0, 'rdma_latency_s': 0, 'rdma_message_s': 0, 'rdma_eager_bytes': 0, "            \
-    "'rdma_rate_ratio': 0, 'rdma_process_bytes_per_s': 0, 'grpc_latency_s': 0, 'grpc_message_s': 0, "            \
-    "'grpc_eager_bytes': 0, 'grpc_rate_ratio': 0, 'grpc_process_bytes_per_s': 0, 'hosts_per_group_count': 0, "   \
-    "'oversubscription_ratio': 0, 'group_latency_s': 0, 'local_bytes_per_s': 5e9, 'local_latency_s': 1e-6, "     \
-    "'local_sharing': 'none', 'staging_bytes_per_s': 0, 'staging_latency_s': 0, 'flops_per_s': 2e10, "           \
-    "'flops_precision': 'fp32', 'memory_bytes_per_s': 8e9, 'cores_per_rank_count': 2, 'server_flops_per_s': 0, " \
-    "'server_memory_bytes_per_s': "                                                                              \
-    "0, 'server_local_bytes_per_s': 0, 'server_aggregation': 'none', 'server_placement': 'own', "                \
-    "'job_placement': 'pack', 'start': 'together', 'jitter': 'none', 'jitter_ratio': 0, "                        \
-    "'stragglers_count': 0, 'straggler_ratio': 0, 'slow_links_count': 0, 'slow_link_ratio': 0, 'assumed': "      \
+#define SIM_FACTS                                                                                                      \
+    ", 'params_count': 5000, 'running_means_and_variances_count': 0, 'flops_per_sample_count': 0, 'dataset': "         \
+    "'digits', 'train_samples_count': 1438, 'test_samples_count': 359, 'input_sha256': {}, 'planned_memory': "         \
+    "{'activations_bytes': "                                                                                           \
+    "0, 'params_bytes': 0, 'exchange_bytes': 0, 'server_bytes': 0, 'host_bytes': 0, 'available_bytes': null}, "        \
+    "'cluster': {'kind': 'cluster', 'name': 'made-up', 'hosts_count': 3, 'ranks_per_host_count': 2, "                  \
+    "'link_bytes_per_s': 1e8, 'link_latency_s': 25e-6, 'link_duplex_ratio': 0, 'nics_per_host_count': 0, "             \
+    "'protocol': 'bare', 'tcp_latency_s': 0, 'tcp_message_s': 0, 'tcp_eager_bytes': 0, 'tcp_rate_ratio': 0, "          \
+    "'tcp_process_bytes_per_s': 0, 'rdma_latency_s': 0, 'rdma_message_s': 0, 'rdma_eager_bytes': 0, "                  \
+    "'rdma_rate_ratio': 0, 'rdma_process_bytes_per_s': 0, 'grpc_latency_s': 0, 'grpc_message_s': 0, "                  \
+    "'grpc_eager_bytes': 0, 'grpc_rate_ratio': 0, 'grpc_process_bytes_per_s': 0, 'hosts_per_group_count': 0, "         \
+    "'oversubscription_ratio': 0, 'group_latency_s': 0, 'local_bytes_per_s': 5e9, 'local_latency_s': 1e-6, "           \
+    "'local_sharing': 'none', 'staging_bytes_per_s': 0, 'staging_latency_s': 0, 'flops_per_s': 2e10, "                 \
+    "'flops_precision': 'fp32', 'memory_bytes_per_s': 8e9, 'cores_per_rank_count': 2, 'collective_copy_bytes_per_s': " \
+    "0, 'collective_sum_bytes_per_s': 0, 'server_flops_per_s': 0, "                                                    \
+    "'server_memory_bytes_per_s': "                                                                                    \
+    "0, 'server_local_bytes_per_s': 0, 'server_aggregation': 'none', 'server_placement': 'own', "                      \
+    "'job_placement': 'pack', 'start': 'together', 'jitter': 'none', 'jitter_ratio': 0, "                              \
+    "'stragglers_count': 0, 'straggler_ratio': 0, 'slow_links_count': 0, 'slow_link_ratio': 0, 'assumed': "            \
     "['link_bytes_per_s', 'job_placement']}"
 
 static void allreduce_in_sim_l4(void **state)

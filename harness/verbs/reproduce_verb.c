@@ -21,7 +21,7 @@
 
 struct reproduce_opts {
     const char *out, *records, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap, *continued, *fit,
-        *fit_rows;
+        *fit_rows, *imitated;
     struct opt_joined cluster_set;
     uint64_t bucket_bytes, jobs;
     bool bands, charts, continue_anyway, dry_run, ignore_columns;
@@ -42,12 +42,13 @@ static const struct opt table[] = {
               "fit one or two assumed values of the clusters, within their ranges, to the rows of --fit-rows"),
     OPT_TEXT_(struct reproduce_opts, fit_rows, "fit-rows", "", "gpus<=N",
               "rows for --fit, as gpus<=16 or model=vgg16. The errors of all other rows test the fit"),
+    OPT_CHOICE_(struct reproduce_opts, imitated, "system", "none", "none|" SYSTEMS_ALL,
+                "system of the rows that name none, if it has their exchange. It sets buckets or placement, transport, "
+                "and costs that the description of the cluster leaves out"),
     OPT_CHOICE_(struct reproduce_opts, ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
-                "transport of rows with servers that name none. With cluster, what its description says. horovod-512 "
-                "uses grpc, as TensorFlow 1.3 did"),
+                "transport of rows with servers that name none. With cluster, what its description says"),
     OPT_TEXT_(struct reproduce_opts, placement, "placement", "split", "split|whole|round-robin|chunk:BYTES",
-              "which parameters are on which server. The values are as for gradmark train. horovod-512 uses whole, as "
-              "TensorFlow did"),
+              "which parameters are on which server. The values are as for gradmark train"),
     OPT_TEXT_(struct reproduce_opts, consistency, "consistency", "sync", "async|ssp:S|sync|sync:B",
               "how servers order gradients. For rows with mode ps or ps-sync"),
     OPT_CHOICE_(struct reproduce_opts, overlap, "overlap", "on", "off|on", "exchange gradients while computing"),
@@ -177,15 +178,6 @@ out:
     return rc;
 }
 
-/* What servers of the published rows used, where the user does not choose: TensorFlow 1.3. */
-static void use_published_servers(const struct verb_call *call, struct reproduce_opts *o)
-{
-    if (!verb_given(call, "ps-transport"))
-        o->ps_transport = "grpc";
-    if (!verb_given(call, "placement"))
-        o->placement = "whole";
-}
-
 struct input { /* of one use of this subcommand; borrowed */
     const char *name, *path;
     struct reproduce_terms terms;
@@ -194,11 +186,9 @@ struct input { /* of one use of this subcommand; borrowed */
 
 static void choose_input(struct input *out, char published[PATH_MAX], const struct verb_call *call)
 {
-    struct reproduce_opts *o = call->opts;
+    const struct reproduce_opts *o = call->opts;
     const bool is_preset = strcmp(call->operand[0], preset_name) == 0;
 
-    if (is_preset)
-        use_published_servers(call, o);
     share_path(published, PATH_MAX, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
     *out = (struct input){ .name = call->operand[0],
                            .path = is_preset ? published : call->operand[0],
@@ -210,6 +200,10 @@ static void choose_input(struct input *out, char published[PATH_MAX], const stru
                                       .consistency = o->consistency,
                                       .overlap = o->overlap,
                                       .bucket_bytes = o->bucket_bytes,
+                                      .has_ps_transport = verb_given(call, "ps-transport"),
+                                      .has_placement = verb_given(call, "placement"),
+                                      .has_bucket_bytes = verb_given(call, "bucket-bytes"),
+                                      .system = published_system_find(o->imitated),
                                       .has_charts = o->charts && o->out[0],
                                       .is_own_table = !is_preset,
                                       .ignores_columns = o->ignore_columns,
@@ -319,7 +313,7 @@ static const struct verb_example examples[] = {
 static const struct verb_basics basics[] = {
     { "rows and cluster", "profile cluster cluster-set ignore-columns" },
     { "fitted values", "fit fit-rows" },
-    { "exchange", "overlap bucket-bytes placement" },
+    { "exchange", "system overlap bucket-bytes placement" },
     { "output", "out records bands charts continue dry-run jobs" },
     { NULL, NULL },
 };

@@ -253,18 +253,19 @@ enum wait_policy {
 
 struct world { /* first member of each implementation's struct */
     const struct world_ops *ops;
-    int rank, n_ranks;           /* 0 <= rank < n_ranks */
-    int host_rank, n_host_ranks; /* among the ranks on this host */
-    int host_first_rank;         /* mpi, tcp: the lowest rank in this world on this host; else 0 */
-    int n_host_cores;            /* cores of this host that its ranks may use; 0: no rank spins (sim) */
-    int n_busy_host_ranks;       /* ranks of this host that work while this world is in use */
-    enum wait_policy wait;       /* of this rank: world_set_wait() */
-    int n_own_cores;             /* cores bound to this rank alone; 0: shared or unbound */
-    double flops_per_s;          /* sim: of this rank; else 0 */
-    double memory_bytes_per_s;   /* sim: likewise */
-    double link_bytes_per_s;     /* sim: of this rank's host link; else 0 */
-    double link_latency_s;       /* sim: one way, host to host; else 0 */
-    const char *interface;       /* world_opts.interface; NULL or "": none, or the world is not mpi or tcp. In tcp on
+    int rank, n_ranks;                     /* 0 <= rank < n_ranks */
+    int host_rank, n_host_ranks;           /* among the ranks on this host */
+    int host_first_rank;                   /* mpi, tcp: the lowest rank in this world on this host; else 0 */
+    int n_host_cores;                      /* cores of this host that its ranks may use; 0: no rank spins (sim) */
+    int n_busy_host_ranks;                 /* ranks of this host that work while this world is in use */
+    enum wait_policy wait;                 /* of this rank: world_set_wait() */
+    int n_own_cores;                       /* cores bound to this rank alone; 0: shared or unbound */
+    double flops_per_s;                    /* sim: of this rank; else 0 */
+    double memory_bytes_per_s;             /* sim: likewise */
+    struct collective_software collective; /* sim: of this rank; else zeros */
+    double link_bytes_per_s;               /* sim: of this rank's host link; else 0 */
+    double link_latency_s;                 /* sim: one way, host to host; else 0 */
+    const char *interface; /* world_opts.interface; NULL or "": none, or the world is not mpi or tcp. In tcp on
                                     several hosts, if not given: the address by which rank 0 and this rank have found
                                     each other */
     enum world_security security;

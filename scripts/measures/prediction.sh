@@ -35,7 +35,6 @@ launches() {
         of=$(basename "$file" .csv)
         words=("$file" --records "$of.jsonl" --no-bands)
         [ ! -e "$published/$of.yaml" ] || words+=(--cluster "$published/$of.yaml")
-        [ "$of" != horovod ] || words+=(--placement whole) # as reproduce horovod-512
         tell "$of"
         code=0
         "$program" reproduce "${words[@]}" >log.txt 2>&1 || code=$?

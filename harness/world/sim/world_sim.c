@@ -217,6 +217,7 @@ static void fill_members(struct sim_group *g, struct share_run *shares, const st
             .has_tasks = true,
             .flops_per_s = given_or(is_server ? c->server_flops_per_s : 0, c->flops_per_s),
             .memory_bytes_per_s = given_or(is_server ? c->server_memory_bytes_per_s : 0, c->memory_bytes_per_s),
+            .collective = c->collective,
             .link_bytes_per_s = c->link_bytes_per_s / topology_slow_ratio(t, topology_slot(t, r)),
             .link_latency_s = c->link_latency_s,
             .shares = shares,
