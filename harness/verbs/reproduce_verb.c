@@ -43,8 +43,8 @@ static const struct opt table[] = {
     OPT_TEXT_(struct reproduce_opts, fit_rows, "fit-rows", "", "gpus<=N",
               "rows for --fit, as gpus<=16 or model=vgg16. The errors of all other rows test the fit"),
     OPT_CHOICE_(struct reproduce_opts, imitated, "system", "none", "none|" SYSTEMS_ALL,
-                "system of the rows that name none, if it has their exchange. It sets buckets or placement, transport, "
-                "and costs that the description of the cluster leaves out"),
+                "imitated system. For rows that name none, if they have its exchange. It sets buckets or placement, "
+                "transport, and costs that the description of the cluster leaves out"),
     OPT_CHOICE_(struct reproduce_opts, ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
                 "transport of rows with servers that name none. With cluster, what its description says"),
     OPT_TEXT_(struct reproduce_opts, placement, "placement", "split", "split|whole|round-robin|chunk:BYTES",
