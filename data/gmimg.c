@@ -164,8 +164,8 @@ static enum rc read_index(struct pixels_checks *c, const struct header *h, const
     for (size_t i = 0; i < h->n_images; i++) {
         const uint64_t label = bytes_get(c->index + i * GMIMG_LABEL_BYTES, GMIMG_LABEL_BYTES);
         if (label >= h->n_classes)
-            FAIL(RC_INVAL, "%s: offset %zu: label %llu; 0 to %u", f->path, GMIMG_HEADER_BYTES + i * GMIMG_LABEL_BYTES,
-                 (unsigned long long)label, h->n_classes - 1);
+            FAIL(RC_INVAL, "%s: offset %zu: label %llu; must be 0 to %u", f->path,
+                 GMIMG_HEADER_BYTES + i * GMIMG_LABEL_BYTES, (unsigned long long)label, h->n_classes - 1);
     }
 out:
     return rc;
