@@ -75,12 +75,11 @@ const struct published_system *published_system_find(const char *name)
 static enum rc fill_value(struct cluster *c, struct cluster_sources *sources, const struct published_system *s,
                           const struct system_value *v, char *setting, size_t n_bytes)
 {
-    static const char left_out[] = "assumed: not given";
     const int key = cluster_key_find(v->key);
     enum rc rc = RC_OK;
 
     setting[0] = '\0';
-    if (strncmp(sources->text[key], left_out, sizeof left_out - 1) != 0)
+    if (strncmp(sources->text[key], CLUSTER_NOT_GIVEN, strlen(CLUSTER_NOT_GIVEN)) != 0)
         return RC_OK;
     snprintf(setting, n_bytes, "%s=%.9g", v->key, v->value);
     TRY(cluster_set(c, NULL, setting));

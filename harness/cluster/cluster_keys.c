@@ -296,7 +296,7 @@ static enum rc convert_rates(struct cluster *c, struct cluster_sources *sources,
         TRY(cluster_key_set(c, key, most));
         c->unlimited |= UINT64_C(1) << key;
         if (sources)
-            snprintf(sources->text[key], sizeof sources->text[key], "assumed: not given, so no limit");
+            snprintf(sources->text[key], sizeof sources->text[key], CLUSTER_NOT_GIVEN ", so no limit");
     }
 out:
     return rc;
@@ -311,7 +311,7 @@ static enum rc convert_all(struct cluster *out, struct cluster_sources *sources,
     cluster_default(&c);
     snprintf(c.name, sizeof c.name, "unnamed");
     for (int i = 0; sources && i < CLUSTER_N_KEYS; i++)
-        snprintf(sources->text[i], sizeof sources->text[i], "assumed: not given");
+        snprintf(sources->text[i], sizeof sources->text[i], CLUSTER_NOT_GIVEN);
     for (int i = 0; i < CLUSTER_N_KEYS; i++)
         TRY(convert(&c, sources, file, i));
     TRY(convert_rates(&c, sources, file));

@@ -17,6 +17,9 @@ extern const struct key cluster_keys[]; /* name NULL last */
 extern const struct key_table cluster_key_table;
 enum { CLUSTER_N_KEYS = 50 };
 
+/* What the source of a key begins with that a description leaves out. */
+#define CLUSTER_NOT_GIVEN "assumed: not given"
+
 /* Index of the key of that name; -1: none. */
 int cluster_key_find(const char *name);
 /* The value as text for cluster_key_set(), with all digits. */

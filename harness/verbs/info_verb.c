@@ -102,7 +102,7 @@ static enum group group_of(const struct cluster *c, const struct cluster_sources
 {
     if (!cluster_key_matters(c, key))
         return WITHOUT_EFFECT;
-    return strcmp(sources->text[key], "assumed: not given") == 0 ? NOT_GIVEN : GIVEN;
+    return strcmp(sources->text[key], CLUSTER_NOT_GIVEN) == 0 ? NOT_GIVEN : GIVEN;
 }
 
 static void print_key(const struct cluster *c, const struct cluster_sources *sources, int key, const char *title)
