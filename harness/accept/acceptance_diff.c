@@ -8,6 +8,7 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/node_figures.h"
 #include "harness/accept/report_words.h"
+#include "harness/base/file.h"
 #include "harness/base/terminal.h"
 #include "harness/measure/independent.h"
 #include "harness/report/record.h"
@@ -544,8 +545,7 @@ enum rc acceptance_diff(const struct acceptance *a, const struct acceptance *b, 
     TRY(print_answer(&counted, to));
     d.to = to;
     TRY(diff_all(&d));
-    if (ferror(to))
-        FAIL(RC_IO, "the comparison cannot be written: %s", strerror(errno));
+    TRY(output_flush(to));
     *n_worse = d.n_worse;
 out:
     return rc;

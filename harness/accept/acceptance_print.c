@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* acceptance_print.c - what a terminal shows: the verdict first. */
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/report_tables.h"
 #include "harness/accept/report_words.h"
+#include "harness/base/file.h"
 #include "harness/base/terminal.h"
 #include "harness/report/markdown.h"
 
@@ -90,11 +90,6 @@ static enum rc print_reasons(const struct acceptance *a, FILE *to)
     return print_silent(a, to);
 }
 
-static enum rc check_written(FILE *to)
-{
-    return ferror(to) ? rc_raise(RC_IO, "the verdict cannot be written: %s", strerror(errno)) : RC_OK;
-}
-
 enum rc acceptance_print(const struct acceptance *a, FILE *to)
 {
     struct terminal_text reasons = { .lines = NULL };
@@ -113,7 +108,7 @@ enum rc acceptance_print(const struct acceptance *a, FILE *to)
     TRY(terminal_text_open(&reasons));
     TRY(print_reasons(a, reasons.lines));
     TRY(terminal_text_close(&reasons, to));
-    TRY(check_written(to));
+    TRY(output_flush(to));
 out:
     if (terminal_text_close(&reasons, NULL) != RC_OK && rc == RC_OK)
         rc = RC_NOMEM;
@@ -160,7 +155,7 @@ enum rc acceptance_print_markdown(const struct acceptance *a, FILE *to)
     markdown_table(t, to);
     fputc('\n', to);
     TRY(print_as_markdown(a, print_reasons, to));
-    TRY(check_written(to));
+    TRY(output_flush(to));
 out:
     table_close(&t);
     return rc;
@@ -210,7 +205,7 @@ enum rc acceptance_print_csv(const struct acceptance *a, FILE *to)
         if (!criterion_is_of_skipped(a, &a->criterion[i]))
             TRY(add_criterion(t, &a->criterion[i]));
     table_print_csv(t, to);
-    TRY(check_written(to));
+    TRY(output_flush(to));
 out:
     table_close(&t);
     return rc;
@@ -239,5 +234,5 @@ enum rc acceptance_print_figures(const struct acceptance *a, FILE *to)
         fprintf(to, "accept: %s %.9g %s\n", name, c->measured, unit);
     }
     fprintf(to, "accept: verdict %s\n", accept_outcome_name(a->outcome));
-    return ferror(to) ? rc_raise(RC_IO, "the figures cannot be written: %s", strerror(errno)) : RC_OK;
+    return output_flush(to);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/base/rng.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
@@ -386,8 +387,7 @@ enum rc self_test_print(const struct trial_result *result, int n, FILE *to)
     for (int i = 0; i < n; i++)
         if (result[i].failed[0])
             fprintf(to, "trial %d failed: %s\n", i, result[i].failed);
-    if (fflush(to) != 0 || ferror(to))
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(to));
 out:
     table_close(&t);
     free(scratch);

@@ -385,20 +385,32 @@ void output_restore(FILE **stream, FILE *before)
     *stream = before;
 }
 
+enum rc output_flush(FILE *to)
+{
+    errno = 0;
+    if (fflush(to) == 0 && !ferror(to))
+        return RC_OK;
+    const int error = errno;
+    return rc_raise(RC_IO, "%s cannot be written%s%s", to == stdout ? "standard output" : "the text",
+                    error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+}
+
 enum rc output_write(const char *text, size_t n_bytes)
 {
-    if (fflush(stdout) != 0)
-        return rc_raise(RC_IO, "standard output: %s", strerror(errno));
+    enum rc rc = RC_OK;
+
+    TRY(output_flush(stdout));
     while (n_bytes > 0) {
         const ssize_t n = write(STDOUT_FILENO, text, n_bytes);
         if (n < 0 && errno != EINTR)
-            return rc_raise(RC_IO, "standard output: %s", strerror(errno));
+            FAIL(RC_IO, "standard output cannot be written: %s", strerror(errno));
         if (n > 0) {
             text += n;
             n_bytes -= (size_t)n;
         }
     }
-    return RC_OK;
+out:
+    return rc;
 }
 
 enum rc output_copy(const char *path)

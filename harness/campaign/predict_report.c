@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/base/terminal.h"
 #include "harness/campaign/predict.h"
 #include "harness/cluster/cluster_keys.h"
@@ -143,8 +144,7 @@ enum rc prediction_print(const struct prediction *p, FILE *to)
     TRY(open_table(&t, p));
     table_print(t, to);
     fputs(text, to);
-    if (fflush(to) != 0 || ferror(to))
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(to));
 out:
     table_close(&t);
     free(text);
@@ -206,8 +206,7 @@ enum rc prediction_print_answer(const struct prediction *p, FILE *to)
     fputc('\n', text.lines);
     TRY(terminal_text_close(&text, to));
     TRY(print_short_table(p, to));
-    if (fflush(to) != 0 || ferror(to))
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(to));
 out:
     return rc;
 }
@@ -223,8 +222,7 @@ enum rc prediction_print_rest(const struct prediction *p, FILE *to)
     TRY(terminal_text_open(&text));
     fprintf(text.lines, "\n%s", about);
     TRY(terminal_text_close(&text, to));
-    if (fflush(to) != 0 || ferror(to))
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(to));
 out:
     free(about);
     return rc;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/base/terminal.h"
 #include "harness/campaign/reproduce_fit.h"
 #include "harness/cluster/cluster_keys.h"
@@ -183,8 +184,7 @@ enum rc reproduction_print_answer(const struct reproduction *r, FILE *to)
     TRY(terminal_text_close(&text, to));
     TRY(print_table(r, to));
     TRY(print_cannot_tell(r, to));
-    if (fflush(to) != 0 || ferror(to))
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(to));
 out:
     return rc;
 }
@@ -290,8 +290,7 @@ enum rc reproduction_print_rest(const struct reproduction *r, FILE *to)
     for (size_t i = 0; i < r->n_clusters; i++)
         tell_assumed(r, i, text.lines);
     TRY(terminal_text_close(&text, to));
-    if (fflush(to) != 0 || ferror(to))
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(to));
 out:
     return rc;
 }

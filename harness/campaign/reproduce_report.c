@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/campaign/reproduce_fit.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
@@ -205,8 +206,7 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
     reproduction_band_lines(r, print_line, to);
     for (size_t i = 0; i < r->n_clusters; i++)
         used_cluster_print_assumed(&r->cluster[i], to);
-    if (fflush(to) != 0 || ferror(to))
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(to));
 out:
     table_close(&t);
     return rc;

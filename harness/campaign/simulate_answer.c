@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/base/terminal.h"
 #include "harness/campaign/bottleneck.h"
 #include "harness/campaign/simulate.h"
@@ -269,8 +270,7 @@ enum rc simulate_print_answer(const struct simulate *s, FILE *to)
     fputc('\n', text.lines);
     TRY(terminal_text_close(&text, to));
     TRY(print_table(s, to));
-    if (fflush(to) != 0 || ferror(to))
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(to));
 out:
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/file.h"
 #include "harness/base/terminal.h"
 #include "harness/campaign/simulate.h"
 #include "harness/cluster/cluster_keys.h"
@@ -188,8 +189,7 @@ enum rc simulate_print(const struct simulate *s, FILE *to)
     TRY(print_assumptions(s, to));
     simulate_crossovers(s, print_line, to);
     print_terms(s, true, to);
-    if (fflush(to) != 0 || ferror(to))
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(to));
 out:
     table_close(&t);
     return rc;
@@ -234,8 +234,7 @@ enum rc simulate_print_rest(const struct simulate *s, FILE *to)
     simulate_crossovers(s, print_line, text.lines);
     print_terms(s, false, text.lines);
     TRY(terminal_text_close(&text, to));
-    if (fflush(to) != 0 || ferror(to))
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(to));
 out:
     table_close(&t);
     return rc;

@@ -316,8 +316,7 @@ static enum rc report(struct test *t, struct verb_call *call)
     const enum rc written = write_ended(t);
     snprintf(why, sizeof why, "%s", rc_message());
     TRY(acceptance_print_figures(&t->result, stdout));
-    if (fflush(stdout) != 0)
-        FAIL(RC_IO, "standard output cannot be written");
+    TRY(output_flush(stdout));
     if (written != RC_OK)
         FAIL(written, "%s", why);
     if (call->output.json)

@@ -50,8 +50,7 @@ static enum rc print(const struct comm_output *out, const struct verb_call *call
         print_missing(out, stdout);
         out->print(stdout, out->about);
     }
-    if (fflush(stdout) != 0)
-        FAIL(RC_IO, "the table cannot be written");
+    TRY(output_flush(stdout));
 out:
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "harness/accept/acceptance_report.h"
+#include "harness/base/file.h"
 #include "harness/base/opt.h"
 #include "harness/campaign/diff.h"
 #include "harness/report/record.h"
@@ -37,8 +38,7 @@ static enum rc diff_acceptances(struct verb_call *call)
         TRY(report_commit(to));
     } else
         TRY(acceptance_diff(&of[0], &of[1], opts->all || verb_prints_csv(call), stdout, &n_worse));
-    if (fflush(stdout) != 0)
-        FAIL(RC_IO, "standard output cannot be written");
+    TRY(output_flush(stdout));
     call->exit_code = n_worse > 0 ? EXIT_WORSE : 0;
 out:
     for (int i = 0; i < 2; i++)
@@ -75,8 +75,7 @@ static enum rc diff_run(struct verb_call *call)
         TRY(campaign_diff(&of[0], &of[1], opts->all || verb_prints_csv(call), &n, stdout));
     for (int i = 0; i < 2; i++)
         recorded_tell_unsealed(&of[i], call->output.json || verb_prints_csv(call) ? stderr : stdout);
-    if (fflush(stdout) != 0)
-        FAIL(RC_IO, "standard output cannot be written");
+    TRY(output_flush(stdout));
     call->exit_code = n.n_worse > 0 ? EXIT_WORSE : 0;
 out:
     for (int i = 0; i < 2; i++)

@@ -301,8 +301,7 @@ static enum rc print_found(const struct lab *lab, const char *path, const char *
     fprintf(text.lines, "Pictures, questions, and what to try next: %s/report.html\n\n", path);
     TRY(terminal_text_close(&text, stdout));
     fputs(tables ? tables : "", stdout);
-    if (fflush(stdout) != 0)
-        FAIL(RC_IO, "standard output cannot be written");
+    TRY(output_flush(stdout));
 out:
     return rc;
 }

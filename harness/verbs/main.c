@@ -258,11 +258,9 @@ static int run(int argc, char **argv)
 /* What cannot be written, as on a full disk, is an error of each verb. Some find it earlier, and say it themselves. */
 static int close_output(int exit_code)
 {
-    errno = 0;
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || exit_code != EXIT_SUCCESS)
+    if (output_flush(stdout) == RC_OK || exit_code != EXIT_SUCCESS)
         return exit_code;
-    fprintf(stderr, "gradmark: standard output cannot be written%s%s\n", errno != 0 ? ": " : "",
-            errno != 0 ? strerror(errno) : "");
+    fprintf(stderr, "gradmark: %s\n", rc_message());
     return EXIT_FAILURE;
 }
 

@@ -89,8 +89,7 @@ static enum rc report_acceptance(struct verb_call *call, const struct report_opt
     TRY(print_acceptance(&a, o));
     if (writes_page(o))
         printf("page: %s\n", out[0] ? out : path);
-    if (fflush(stdout) != 0)
-        FAIL(RC_IO, "standard output cannot be written");
+    TRY(output_flush(stdout));
 out:
     acceptance_close(&a);
     return rc;
@@ -135,8 +134,7 @@ static enum rc report_run(struct verb_call *call)
         TRY(page_write(&k, path, stdout));
         printf("page: %s\n", path);
     }
-    if (fflush(stdout) != 0)
-        FAIL(RC_IO, "standard output cannot be written");
+    TRY(output_flush(stdout));
 out:
     recorded_close(&k);
     return rc;

@@ -84,7 +84,7 @@ enum rc simulating_tell_folder(const char *out)
     while (n > 1 && out[n - 1] == '/')
         n--;
     printf("\nPage: %.*s/report.html    All tables and assumptions: %.*s/table.txt\n", (int)n, out, (int)n, out);
-    return fflush(stdout) == 0 ? RC_OK : rc_raise(RC_IO, "standard output cannot be written");
+    return output_flush(stdout);
 }
 
 static bool says_what(const struct opt *o)
