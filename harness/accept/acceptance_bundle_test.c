@@ -183,7 +183,7 @@ static void the_verdict_is_first_on_the_page(void **state)
                                   "host3; link host1 - host4; rank 3 on host2</p>";
     const char *const order[] = { verdict,
                                   "<h2>Criteria</h2>",
-                                  "<h2>Findings</h2>",
+                                  "<h2>Failed</h2>",
                                   "<li>host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 MB/s",
                                   "<h2>Not judged, or in part</h2>",
                                   "<li>ps: no data: there is no server</li>\n<li>skipped: soak</li>",
@@ -253,7 +253,7 @@ static void the_page_has_every_figure(void **state)
     page = kit_read(k, "report.html");
     has(page, "<p class=\"pass\">PASS: 7 criteria hold on 4 nodes and 8 ranks</p>");
     has(page, "data-n=\"180000000\">180 MB/s</td>"); /* push and pull */
-    assert_null(strstr(page, "<h2>Findings</h2>"));
+    assert_null(strstr(page, "<h2>Failed</h2>"));
 }
 
 static void a_test_without_data_has_a_page(void **state)

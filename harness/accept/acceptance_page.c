@@ -67,12 +67,9 @@ out:
     return rc;
 }
 
-static void print_all_findings(const struct acceptance *a, FILE *to)
+static void print_all_failures(const struct acceptance *a, FILE *to)
 {
-    for (int i = 0; i < a->n_findings; i++) {
-        finding_print(a, &a->finding[i], to);
-        fputs(".\n", to);
-    }
+    failures_print(a, a->n_findings, to);
 }
 
 /* A list under a heading, where there are lines. */
@@ -258,7 +255,8 @@ static enum rc write_parts(const struct acceptance *a, FILE *to)
     TRY(write_verdict(a, to));
     TRY(criteria_table(&t, a, true));
     write_table(&t, "Criteria", to);
-    TRY(write_list(a, "Findings", print_all_findings, to));
+    TRY(write_list(a, "Failed", print_all_failures, to));
+    TRY(write_list(a, "What to do", remedies_print, to));
     TRY(write_list(a, "Not judged, or in part", silent_print, to));
     TRY(write_pairs(a, to));
     TRY(write_figures(a, to));

@@ -14,36 +14,9 @@
 
 enum { MOST_FINDINGS = 40 };
 
-/* Why criteria failed. */
-static void print_failures(const struct acceptance *a, FILE *to)
-{
-    char name[ACCEPT_NAME_BYTES], why[ACCEPT_TEXT_BYTES];
-    int n = 0;
-
-    for (int i = 0; i < a->n_criteria; i++) {
-        const struct criterion *c = &a->criterion[i];
-        if (c->outcome != OUTCOME_FAIL || !c->text[0])
-            continue;
-        line_text(name, sizeof name, c->name);
-        line_text(why, sizeof why, c->text);
-        fprintf(to, "%s  %s: %s.\n", n++ == 0 ? "\nFailed:\n" : "", name, why);
-    }
-}
-
-static void print_findings(const struct acceptance *a, FILE *to)
-{
-    if (a->n_findings > 0)
-        fputs("\nFindings:\n", to);
-    for (int i = 0; i < a->n_findings && i < MOST_FINDINGS; i++) {
-        fputs("  ", to);
-        finding_print(a, &a->finding[i], to);
-        fputs(".\n", to);
-    }
-    if (a->n_findings > MOST_FINDINGS)
-        fprintf(to, "  and %d more.\n", a->n_findings - MOST_FINDINGS);
-}
-
-static enum rc print_silent(const struct acceptance *a, FILE *to)
+/* A list under a heading, where there are lines. */
+static enum rc print_list(const struct acceptance *a, const char *heading,
+                          void (*print)(const struct acceptance *a, FILE *to), FILE *to)
 {
     char *text = NULL;
     size_t n_bytes = 0;
@@ -52,16 +25,21 @@ static enum rc print_silent(const struct acceptance *a, FILE *to)
 
     if (!lines)
         return rc_raise(RC_NOMEM, "no memory for a verdict");
-    silent_print(a, lines);
+    print(a, lines);
     if (fclose(lines) != 0)
         FAIL(RC_NOMEM, "no memory for a verdict");
     if (n_bytes > 0)
-        fputs("\nNot judged, or in part:\n", to);
+        fprintf(to, "\n%s:\n", heading);
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
         fprintf(to, "  %.*s\n", (int)strcspn(line, "\n"), line);
 out:
     free(text);
     return rc;
+}
+
+static void print_failures(const struct acceptance *a, FILE *to)
+{
+    failures_print(a, MOST_FINDINGS, to);
 }
 
 /* Where they were measured, with the file that has the best. */
@@ -73,44 +51,50 @@ static enum rc print_rank_orders(const struct acceptance *a, FILE *to)
 
     if (best < 0)
         return RC_OK;
-    TRY(rank_orders_table(&t, a));
+    TRY(short_rank_orders_table(&t, a));
     fprintf(to, "\nAllreduce of %zu bytes by order of ranks; rank_order.hosts has %s:\n", a->rank_order[best].n_bytes,
             accept_rank_order_name(best));
-    table_print(t, to);
+    table_print_narrow(t, to);
 out:
     table_close(&t);
     return rc;
 }
 
-/* What is below the tables. */
+/* What is below the tables: what failed and why, what to do, what was not judged. */
 static enum rc print_reasons(const struct acceptance *a, FILE *to)
 {
-    print_failures(a, to);
-    print_findings(a, to);
-    return print_silent(a, to);
+    enum rc rc;
+
+    TRY(print_list(a, "Failed", print_failures, to));
+    TRY(print_list(a, "What to do", remedies_print, to));
+    TRY(print_list(a, "Not judged, or in part", silent_print, to));
+out:
+    return rc;
 }
 
 enum rc acceptance_print(const struct acceptance *a, FILE *to)
 {
-    struct terminal_text reasons = { .lines = NULL };
+    struct terminal_text text = { .lines = NULL };
     struct table *t = NULL;
     enum rc rc;
 
-    verdict_print(a, to);
+    verdict_print(a, to); /* one line, however long: `head -n 1` is the verdict */
     fputc('\n', to);
-    verdict_print_notes(a, to);
-    TRY(criteria_table(&t, a, false));
+    TRY(terminal_text_open(&text));
+    verdict_print_notes(a, text.lines);
+    TRY(terminal_text_close(&text, to));
+    TRY(short_criteria_table(&t, a));
     if (table_n_rows(t) > 0) {
         fputc('\n', to);
         table_print(t, to);
     }
     TRY(print_rank_orders(a, to));
-    TRY(terminal_text_open(&reasons));
-    TRY(print_reasons(a, reasons.lines));
-    TRY(terminal_text_close(&reasons, to));
+    TRY(terminal_text_open(&text));
+    TRY(print_reasons(a, text.lines));
+    TRY(terminal_text_close(&text, to));
     TRY(output_flush(to));
 out:
-    if (terminal_text_close(&reasons, NULL) != RC_OK && rc == RC_OK)
+    if (terminal_text_close(&text, NULL) != RC_OK && rc == RC_OK)
         rc = RC_NOMEM;
     table_close(&t);
     return rc;

@@ -472,7 +472,7 @@ static enum rc find_corruption(struct acceptance *a, const struct corruption *k)
 enum rc judge_integrity(struct judging *j)
 {
     struct acceptance *a = j->a;
-    struct criterion *row = acceptance_add_criterion(a, ACCEPT_INTEGRITY, "parameters are the same on all ranks");
+    struct criterion *row = acceptance_add_criterion(a, ACCEPT_INTEGRITY, "parameters are equal");
     const uint64_t n_wanted = (uint64_t)(j->c->integrity_steps_count / j->c->integrity_every_steps);
     const int first = a->n_findings;
     char no_data[128] = "", well[128];

@@ -107,7 +107,7 @@ static void one_rank_has_nothing_to_compare_with(void **state)
     assert_row(&f, "allreduce_busbw_bytes_per_s 4096", OUTCOME_NO_DATA, "one rank exchanges nothing");
     assert_row(&f, "sums are right", OUTCOME_NO_DATA, "nothing was summed");
     assert_row(&f, "pulls are right", OUTCOME_NO_DATA, "nothing was pulled");
-    assert_row(&f, "parameters are the same on all ranks", OUTCOME_NO_DATA,
+    assert_row(&f, "parameters are equal", OUTCOME_NO_DATA,
                "one rank is the same as itself; at least two would be judged");
     assert_row(&f, "all nodes agree", OUTCOME_NO_DATA,
                "one node agrees with itself; a limit, such as least_cores_count, would be judged");
@@ -327,7 +327,7 @@ static void corruption_names_rank_step_and_segment(void **state)
     f->a.corruption[1] = (struct corruption){ .rank = -1, .step = 48, .segment = "fc.b" };
     f->a.n_corruptions = 2;
     judge_it(f);
-    assert_row(f, "parameters are the same on all ranks", OUTCOME_FAIL,
+    assert_row(f, "parameters are equal", OUTCOME_FAIL,
                "2 found, the first rank 3 on host1: its parameters differ from those of the others in segment conv1.w "
                "at the check of step 32");
     assert_int_equal(f->a.finding[0].subject, SUBJECT_RANK);
@@ -336,10 +336,10 @@ static void corruption_names_rank_step_and_segment(void **state)
     f->a.n_corruptions = 0;
     f->a.integrity_checks_count = 3;
     judge_it(f);
-    assert_row(f, "parameters are the same on all ranks", OUTCOME_NO_DATA, "3 of 4 checks were made");
+    assert_row(f, "parameters are equal", OUTCOME_NO_DATA, "3 of 4 checks were made");
     f->a.integrity_checks_count = 0;
     judge_it(f);
-    assert_row(f, "parameters are the same on all ranks", OUTCOME_NO_DATA, "0 of 4 checks were made");
+    assert_row(f, "parameters are equal", OUTCOME_NO_DATA, "0 of 4 checks were made");
     assert_outcomes(f, ACCEPT_INTEGRITY, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
 }
 

@@ -90,6 +90,71 @@ out:
     return rc;
 }
 
+/* "allreduce_busbw_bytes_per_s 4194304": out := the same with 4Mi; a size that no suffix shortens stays. */
+static void short_name(char *out, size_t n_bytes, const char *name)
+{
+    static const struct {
+        unsigned long long of;
+        const char *suffix;
+    } scale[] = { { 1ull << 30, "Gi" }, { 1ull << 20, "Mi" }, { 1ull << 10, "Ki" },
+                  { 1000000000, "G" },  { 1000000, "M" },     { 1000, "K" } };
+    const char *last = strrchr(name, ' ');
+    char *end = NULL;
+    const unsigned long long size_bytes = last ? strtoull(last + 1, &end, 10) : 0;
+
+    line_text(out, n_bytes, name);
+    if (!end || end == last + 1 || *end)
+        return;
+    for (size_t i = 0; i < N_OF(scale); i++)
+        if (size_bytes >= scale[i].of && size_bytes % scale[i].of == 0) {
+            snprintf(out + (last + 1 - name), n_bytes - (size_t)(last + 1 - name), "%llu%s", size_bytes / scale[i].of,
+                     scale[i].suffix);
+            return;
+        }
+}
+
+static enum rc add_short_criterion(struct table *t, const struct criterion *c)
+{
+    const double of = isfinite(c->measured) ? c->measured : c->limit;
+    const struct quantity_scale scale = quantity_scale(of, c->unit);
+    char name[ACCEPT_NAME_BYTES], measured[QUANTITY_BYTES], limit[QUANTITY_BYTES], interval[QUANTITY_BYTES];
+    enum rc rc;
+
+    short_name(name, sizeof name, c->name);
+    scaled_text(measured, sizeof measured, c->measured, scale.factor);
+    scaled_text(limit, sizeof limit, c->limit, scale.factor);
+    scaled_interval_text(interval, sizeof interval, c->low, c->high, scale.factor);
+    TRY(table_cell(t, "%s", accept_stage_name(c->stage)));
+    TRY(table_cell(t, "%s", name));
+    TRY(table_cell(t, "%s", c->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(c->outcome)));
+    TRY(table_cell(t, "%s", measured));
+    TRY(table_cell(t, "%s%s", isnan(c->limit) ? "" : c->at_least ? ">= " : "<= ", limit));
+    TRY(table_cell(t, "%s", interval));
+    TRY(table_cell(t, "%s", isnan(of) ? "" : scale.unit));
+out:
+    return rc;
+}
+
+enum rc short_criteria_table(struct table **out, const struct acceptance *a)
+{
+    static const struct column column[] = { { "stage", ALIGN_LEFT },   { "criterion", ALIGN_LEFT },
+                                            { "outcome", ALIGN_LEFT }, { "value", ALIGN_RIGHT },
+                                            { "limit", ALIGN_RIGHT },  { "95 % CI", ALIGN_RIGHT },
+                                            { "unit", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, N_OF(column)));
+    for (int i = 0; i < a->n_criteria; i++)
+        if (!criterion_is_of_skipped(a, &a->criterion[i]))
+            TRY(add_short_criterion(t, &a->criterion[i]));
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
+    return rc;
+}
+
 /* --- nodes --- */
 
 /* "bytes_per_s; flops_per_s (rank 3)": what a node, its ranks and its links are blamed for; the caller frees. NULL: no
@@ -351,6 +416,42 @@ enum rc rank_orders_table(struct table **out, const struct acceptance *a)
     TRY(table_open(&t, column, N_OF(column)));
     for (int k = 0; k < ACCEPT_N_RANK_ORDERS && acceptance_best_rank_order(a) >= 0; k++)
         TRY(add_rank_order(t, a, k));
+    *out = t;
+    t = NULL;
+out:
+    table_close(&t);
+    return rc;
+}
+
+static enum rc add_short_rank_order(struct table *t, const struct acceptance *a, int kind)
+{
+    const struct rank_order *o = &a->rank_order[a->rank_order[kind].same_as];
+    char interval[QUANTITY_BYTES];
+    enum rc rc;
+
+    scaled_interval_text(interval, sizeof interval, o->low_ratio, o->high_ratio, 100);
+    TRY(table_cell(t, "%s", accept_rank_order_name(kind)));
+    TRY(quantity_cell(t, o->bytes_per_s, "byte/s"));
+    TRY(quantity_cell(t, o->ratio, "ratio"));
+    TRY(table_cell(t, "%s", interval));
+    TRY(remark_cell(t, a, kind));
+out:
+    return rc;
+}
+
+enum rc short_rank_orders_table(struct table **out, const struct acceptance *a)
+{
+    static const struct column column[] = { { "order of ranks", ALIGN_LEFT },
+                                            { "bus bandwidth", ALIGN_RIGHT },
+                                            { "of the launcher's", ALIGN_RIGHT },
+                                            { "95 % interval", ALIGN_RIGHT },
+                                            { "which", ALIGN_LEFT } };
+    struct table *t = NULL;
+    enum rc rc;
+
+    TRY(table_open(&t, column, N_OF(column)));
+    for (int k = 0; k < ACCEPT_N_RANK_ORDERS && acceptance_best_rank_order(a) >= 0; k++)
+        TRY(add_short_rank_order(t, a, k));
     *out = t;
     t = NULL;
 out:

@@ -10,6 +10,8 @@
 
 /* A row for each criterion; why: with a column of reasons, which are long texts. */
 enum rc criteria_table(struct table **out, const struct acceptance *a, bool why) MUST_CHECK;
+/* For a terminal: in 100 columns, without the number of samples; sizes have suffixes, and a row has one unit. */
+enum rc short_criteria_table(struct table **out, const struct acceptance *a) MUST_CHECK;
 /* A row for each node: ranks, rates, latency, the figures of its worst rank, the reason for blame. */
 enum rc nodes_table(struct table **out, const struct acceptance *a) MUST_CHECK;
 /* The slowest pairs of the tournament, at most most_rows, slowest first; equal pairs are in the order of nodes. */
@@ -19,6 +21,7 @@ enum rc preflight_table(struct table **out, const struct acceptance *a) MUST_CHE
 enum rc sizes_table(struct table **out, const struct sized_rate *rate, int n, const char *title) MUST_CHECK;
 /* A row for each rank order, if they were measured. */
 enum rc rank_orders_table(struct table **out, const struct acceptance *a) MUST_CHECK;
+enum rc short_rank_orders_table(struct table **out, const struct acceptance *a) MUST_CHECK;
 enum rc training_table(struct table **out, const struct acceptance *a) MUST_CHECK;
 
 #endif

@@ -20,57 +20,89 @@ static void number_text(char *out, size_t n_bytes, double value)
         snprintf(out, n_bytes, "%.4g", value);
 }
 
-static void time_text(char *out, size_t n_bytes, double value_s)
+static void scale_time(struct quantity_scale *out, double value_s)
 {
     static const struct {
         double least_s, factor;
         const char *unit;
     } scale[] = { { 1, 1, "s" }, { 1e-3, 1e3, "ms" }, { 1e-6, 1e6, "us" }, { 0, 1e9, "ns" } };
     const double size_s = fabs(value_s);
-    char number[32];
     size_t i = 0;
 
     while (size_s < scale[i].least_s && size_s > 0)
         i++;
-    number_text(number, sizeof number, value_s * scale[i].factor);
-    snprintf(out, n_bytes, "%s %s", number, scale[i].unit);
+    out->factor = scale[i].factor;
+    snprintf(out->unit, sizeof out->unit, "%s", scale[i].unit);
 }
 
-static void prefixed_text(char *out, size_t n_bytes, double value, const char *unit)
+static void scale_prefixed(struct quantity_scale *out, double value, const char *unit)
 {
     static const struct {
-        double least;
+        double least, divisor;
         const char *prefix;
-    } scale[] = { { 1e9, "G" }, { 1e6, "M" }, { 1e4, "k" }, { 0, "" } };
+    } scale[] = { { 1e9, 1e9, "G" }, { 1e6, 1e6, "M" }, { 1e4, 1e3, "k" }, { 0, 1, "" } };
     const bool is_bytes = strcmp(unit, "byte/s") == 0;
     const bool takes_prefix = is_bytes || strcmp(unit, "flop/s") == 0 || strcmp(unit, "bit/s") == 0;
-    char number[32];
     size_t i = 0;
 
     while (fabs(value) < scale[i].least)
         i++;
-    number_text(number, sizeof number, scale[i].least > 0 ? value / (i == 2 ? 1e3 : scale[i].least) : value);
-    snprintf(out, n_bytes, "%s %s%s%s", number, scale[i].prefix, takes_prefix || scale[i].least == 0 ? "" : " ",
+    out->factor = 1 / scale[i].divisor;
+    snprintf(out->unit, sizeof out->unit, "%s%s%s", scale[i].prefix, takes_prefix || !scale[i].prefix[0] ? "" : " ",
              is_bytes ? "B/s" : unit);
+}
+
+struct quantity_scale quantity_scale(double value, const char *unit)
+{
+    struct quantity_scale s = { .factor = 1 };
+
+    if (strcmp(unit, "s") == 0)
+        scale_time(&s, value);
+    else if (strcmp(unit, "ratio") == 0 || strncmp(unit, "of ", 3) == 0)
+        s = (struct quantity_scale){ .factor = 100, .unit = "%" };
+    else if (unit[0] != '\0' && !isnan(value))
+        scale_prefixed(&s, value, unit);
+    return s;
 }
 
 void quantity_text(char *out, size_t n_bytes, double value, const char *unit)
 {
+    const struct quantity_scale s = quantity_scale(value, unit);
     char number[32];
 
-    number_text(number, sizeof number, value);
+    number_text(number, sizeof number, value * s.factor);
     if (isnan(value))
         snprintf(out, n_bytes, "-");
-    else if (strcmp(unit, "s") == 0)
-        time_text(out, n_bytes, value);
-    else if (strcmp(unit, "ratio") == 0)
-        snprintf(out, n_bytes, "%.4g %%", 100 * value);
-    else if (strncmp(unit, "of ", 3) == 0)
-        snprintf(out, n_bytes, "%.4g %% %s", 100 * value, unit);
-    else if (unit[0] == '\0')
-        snprintf(out, n_bytes, "%s", number);
     else
-        prefixed_text(out, n_bytes, value, unit);
+        snprintf(out, n_bytes, "%s%s%s%s%s", number, s.unit[0] ? " " : "", s.unit,
+                 strncmp(unit, "of ", 3) == 0 ? " " : "", strncmp(unit, "of ", 3) == 0 ? unit : "");
+}
+
+void scaled_text(char *out, size_t n_bytes, double value, double factor)
+{
+    number_text(out, n_bytes, value * factor);
+    if (isnan(value))
+        snprintf(out, n_bytes, "-");
+}
+
+/* Three digits, as often as not of a middle that has four. */
+static void end_text(char *out, size_t n_bytes, double value)
+{
+    snprintf(out, n_bytes, fabs(value) >= 1000 && fabs(value) < 1e9 ? "%.0f" : "%.3g", value);
+}
+
+void scaled_interval_text(char *out, size_t n_bytes, double low, double high, double factor)
+{
+    char from[32], to[32];
+
+    end_text(from, sizeof from, low * factor);
+    end_text(to, sizeof to, high * factor);
+    if (!isfinite(low))
+        snprintf(out, n_bytes, "-");
+    else if (!isfinite(high))
+        snprintf(out, n_bytes, ">= %s", from);
+    else
+        snprintf(out, n_bytes, "%s%s%s", from, low < 0 ? " to " : "-", to);
 }
 
 void limit_text(char *out, size_t n_bytes, const struct criterion *c)
@@ -447,6 +479,83 @@ void finding_print(const struct acceptance *a, const struct finding *f, FILE *to
     if (f->q_value > 0)
         fprintf(to, "; false-discovery rate %.2g", f->q_value);
     fputc(')', to);
+}
+
+/* --- what failed --- */
+
+/* Do findings say why it failed? Without a limit nothing else makes it fail; with one, of all nodes alike. */
+static bool is_told_by_finding(const struct acceptance *a, const struct criterion *c)
+{
+    for (int i = 0; i < a->n_findings; i++) {
+        const struct finding *f = &a->finding[i];
+        if (f->stage == c->stage && !is_loss(f) && (isnan(c->limit) || f->expected == c->limit))
+            return true;
+    }
+    return false;
+}
+
+void failures_print(const struct acceptance *a, int most, FILE *to)
+{
+    char name[ACCEPT_NAME_BYTES], why[ACCEPT_TEXT_BYTES];
+
+    for (int i = 0; i < a->n_findings && i < most; i++) {
+        finding_print(a, &a->finding[i], to);
+        fputs(".\n", to);
+    }
+    if (a->n_findings > most)
+        fprintf(to, "and %d more\n", a->n_findings - most);
+    for (int i = 0; i < a->n_criteria; i++) {
+        const struct criterion *c = &a->criterion[i];
+        if (c->outcome != OUTCOME_FAIL || !c->text[0] || is_told_by_finding(a, c))
+            continue;
+        line_text(name, sizeof name, c->name);
+        line_text(why, sizeof why, c->text);
+        fprintf(to, "%s: %s.\n", name, why);
+    }
+}
+
+static bool has_finding(const struct acceptance *a, enum accept_stage stage)
+{
+    for (int i = 0; i < a->n_findings; i++)
+        if (a->finding[i].stage == stage && a->finding[i].subject != SUBJECT_FLEET && !is_loss(&a->finding[i]))
+            return true;
+    return false;
+}
+
+/* Does a limit fail that no node, rank or link alone is blamed for? */
+static bool has_broken_limit(const struct acceptance *a)
+{
+    for (int i = 0; i < a->n_criteria; i++)
+        if (a->criterion[i].outcome == OUTCOME_FAIL && !isnan(a->criterion[i].limit) &&
+            !has_finding(a, a->criterion[i].stage))
+            return true;
+    return false;
+}
+
+void remedies_print(const struct acceptance *a, FILE *to)
+{
+    static const char *const remedy[ACCEPT_N_STAGES] = {
+        [ACCEPT_PREFLIGHT] = "give all nodes the same software, settings and hardware.",
+        [ACCEPT_COMPUTE] = "look for other programs, low clock rates and heat.",
+        [ACCEPT_NOISE] = "end other programs on these nodes.",
+        [ACCEPT_PAIRWISE] = "check the network cards, cables and switch ports.",
+        [ACCEPT_COLLECTIVES] = "wrong sums: stop using these nodes, and test their memory and network cards.",
+        [ACCEPT_PS] = "wrong pulls: stop using these nodes, and test their memory and network cards.",
+        [ACCEPT_TRAINING] = "look for other programs, low clock rates and heat.",
+        [ACCEPT_INTEGRITY] = "corrupted parameters: stop using these nodes, and test their memory.",
+        [ACCEPT_SOAK] = "look for heat and for programs that start at times.",
+    };
+    bool is_any = false;
+
+    for (int s = 0; s < ACCEPT_N_STAGES; s++)
+        if (has_finding(a, (enum accept_stage)s)) {
+            fprintf(to, "%s: %s\n", accept_stage_name((enum accept_stage)s), remedy[s]);
+            is_any = true;
+        }
+    if (has_broken_limit(a))
+        fputs("limits: compare them with the data sheets. If they are right, all nodes are too slow.\n", to);
+    if (is_any)
+        fputs("Start jobs on the nodes of good.hosts until this is repaired. Then test again.\n", to);
 }
 
 /* --- what says nothing --- */
