@@ -92,7 +92,7 @@ static void a_healthy_cluster_passes(void **state)
     for (int i = 0; i < a.n_criteria; i++)
         a.criterion[i].limit = NAN;
     prints(&a, verdict_print_notes,
-           "No rate had a limit: a cluster that is slow everywhere passes, too. To write limits: gradmark accept "
+           "No rate had a limit, so a slow cluster passes, too. To write limits: gradmark accept "
            "--init FILE\n");
 }
 

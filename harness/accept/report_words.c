@@ -426,7 +426,7 @@ void verdict_print_notes(const struct acceptance *a, FILE *to)
     if (faults[0])
         fprintf(to, "Faults were injected by --inject: %s.\n", faults);
     if (has_no_limit_of_rates(a))
-        fputs("No rate had a limit: a cluster that is slow everywhere passes, too. To write limits: gradmark accept "
+        fputs("No rate had a limit, so a slow cluster passes, too. To write limits: gradmark accept "
               "--init FILE\n",
               to);
     if (is_quiet_unknown(a))

@@ -72,8 +72,8 @@ enum rc output_silence(FILE **stream, FILE **before) MUST_CHECK;
 /* Undo output_silence(). before NULL: does nothing. */
 void output_restore(FILE **stream, FILE *before);
 
-/* Flush a stream to which text was printed: stdout, or that of a file. RC_IO "standard output cannot be written: REASON",
- * also of what failed before; its reason may be lost then. */
+/* Flush a stream to which text was printed: stdout, or that of a file. RC_IO "standard output cannot be written:
+ * REASON", also of what failed before; its reason may be lost then. */
 enum rc output_flush(FILE *to) MUST_CHECK;
 /* Write to standard output, after all that stdout holds. RC_IO. */
 enum rc output_write(const char *text, size_t n_bytes) MUST_CHECK;

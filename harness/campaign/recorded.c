@@ -310,9 +310,10 @@ static enum rc refuse_folder(const char *path)
         free(entry[i]);
     }
     free(entry);
-    return rc_raise(RC_INVAL,
-                    "%s: not a folder of gradmark compare or accept (no runs.jsonl, no acceptance.jsonl)%s%.300s%s",
-                    path, inside[0] ? "; did you mean " : "", inside, inside[0] ? "?" : "");
+    return rc_raise(
+        RC_INVAL, "%s: not a folder of gradmark compare or accept (no runs.jsonl, no acceptance.jsonl)%s%.300s%s", path,
+        inside[0] ? "; did you mean " : "; use the folder that one of them wrote, as results/DATE-compare", inside,
+        inside[0] ? "?" : "");
 }
 
 static enum rc read_folder(struct recorded *k, struct reader *r, const char *path, char *runs, size_t n_bytes)

@@ -104,7 +104,7 @@ static void tell_model(const struct simulate *s, size_t profile, FILE *to)
     if (!isnan(best->efficiency.high) && best->efficiency.low <= next->efficiency.high)
         fprintf(to, "  Cannot tell whether %s is slower: the bands overlap.", way);
     else if (next->images_per_s > (1 - CROSSOVER_EQUAL) * best->images_per_s)
-        fprintf(to, "  Within %.1f %% as fast: %s.", 100 * CROSSOVER_EQUAL, way);
+        fprintf(to, "  %s is as fast, within %.1f %%.", way, 100 * CROSSOVER_EQUAL);
     else
         fprintf(to, "  Next is %s: %.2f times as fast.", way, next->images_per_s / best->images_per_s);
     if (s->n_counts > 1 && s->n_gpus[s->n_counts - 2] > 1)

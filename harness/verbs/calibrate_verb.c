@@ -47,8 +47,8 @@ static enum rc link_rows(struct table *t, const struct link_fit *f, enum link_cl
 
     if (f->n_pairs == 0)
         return RC_OK;
-    snprintf(from, sizeof from, "%d pairs, %d sizes", f->n_pairs, LINK_N_SIZES);
-    snprintf(fit, sizeof fit, "residual %.1f %%, %zu bytes", 100 * fabs(f->message.worst_ratio),
+    snprintf(from, sizeof from, "%d pair%s, %d sizes", f->n_pairs, f->n_pairs == 1 ? "" : "s", LINK_N_SIZES);
+    snprintf(fit, sizeof fit, "%.1f %% at %zu bytes", 100 * fabs(f->message.worst_ratio),
              link_size_bytes((int)f->message.worst));
     snprintf(what, sizeof what, "%s: latency, one way", calibration_class_name(of));
     TRY(row(t, what, 1e6 * f->alpha_s, "us", fit, from));
@@ -57,9 +57,8 @@ static enum rc link_rows(struct table *t, const struct link_fit *f, enum link_cl
         TRY(row(t, what, 8e-9 / f->message.slope_s, "Gbit/s", fit, from));
     else
         TRY(row(t, what, 1e-9 / f->message.slope_s, "GB/s", fit, from));
-    snprintf(from, sizeof from, "%d pairs, %d bursts", f->n_pairs, LINK_N_BURSTS);
-    snprintf(fit, sizeof fit, "residual %.1f %%%s", 100 * fabs(f->burst.worst_ratio),
-             f->is_capped ? "; half of the latency" : "");
+    snprintf(from, sizeof from, "%d pair%s, %d bursts", f->n_pairs, f->n_pairs == 1 ? "" : "s", LINK_N_BURSTS);
+    snprintf(fit, sizeof fit, "%.1f %%%s", 100 * fabs(f->burst.worst_ratio), f->is_capped ? ", half of latency" : "");
     snprintf(what, sizeof what, "%s: overhead of a message", calibration_class_name(of));
     TRY(row(t, what, 1e6 * f->message_s, "us", fit, from));
 out:
@@ -83,7 +82,7 @@ static enum rc compute_rows(struct table *t, const struct calibration *c)
     if (m->jitter.kind == JITTER_NONE)
         snprintf(fit, sizeof fit, "%s", kind[0]);
     else
-        snprintf(fit, sizeof fit, "%s, KS distance %.3f", kind[m->jitter.kind], m->jitter.distance);
+        snprintf(fit, sizeof fit, "%s, KS %.3f", kind[m->jitter.kind], m->jitter.distance);
     snprintf(from, sizeof from, "%zu times %.3g ms", m->jitter.n_times, 1e3 * m->work_s);
     TRY(row(t, "jitter of equal work, mean", 100 * m->jitter.ratio, "%", fit, from));
 out:

@@ -28,8 +28,7 @@ struct compare_opts {
 enum { MOST_FAILURES = 3 }; /* of a setting or a rate, whose run is repeated until then */
 
 static const struct opt compare_table[] = {
-    OPT_MODULES_(struct compare_opts, model, "model", workload_kind,
-                 "networks (default: small). The small ones are linear,lenet"),
+    OPT_MODULES_(struct compare_opts, model, "model", workload_kind, "networks (default: linear,lenet)"),
     OPT_MODULES_(struct compare_opts, mode, "mode", mode_kind,
                  "modes. Efficiency is measured by single with one worker"),
     OPT_LIST_(struct compare_opts, workers, "workers", "", NULL, 1, 65536,
@@ -245,6 +244,20 @@ out:
     return rc;
 }
 
+/* Records name the transport and the world that a run used: with `auto` two values may be the same run. RC_INVAL. */
+static enum rc check_over_names(const char *over, const char *option, const char *values)
+{
+    char value[64];
+
+    if (strcmp(option, "transport") != 0 && strcmp(option, "world") != 0)
+        return RC_OK;
+    for (const char *rest = values; text_next(&rest, value, sizeof value);)
+        if (strcmp(value, "auto") == 0)
+            return rc_raise(RC_INVAL, "--over %s: auto is one of the others; name each %s instead, as %s", over, option,
+                            option[0] == 't' ? "transport=inproc,zmq" : "world=threads,tcp");
+    return RC_OK;
+}
+
 /* --over OPTION=VALUE,... as another axis. */
 static enum rc add_axis(struct sweep *s, const struct verb_call *call, const char *over)
 {
@@ -262,7 +275,7 @@ static enum rc add_axis(struct sweep *s, const struct verb_call *call, const cha
             if (verb_given(call, o->name))
                 return rc_raise(RC_INVAL, "--over %s: --%s is given; leave out one of the two", over, o->name);
             s->axis[s->n_axes++] = (struct axis){ o->name, values + 1 };
-            return RC_OK;
+            return check_over_names(over, o->name, values + 1);
         }
     return rc_raise(RC_INVAL, "--over %s: no training has an option %.*s that can be varied so", over, (int)n, over);
 }

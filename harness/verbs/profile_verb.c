@@ -132,7 +132,31 @@ static struct network_opts network_opts_of(const struct profile_opts *o)
                                   .width_divisor = (int)o->width_divisor };
 }
 
-static enum rc list_row(struct table *t, const struct published_rate *r)
+static bool have_same_source(const struct published_rate *a, const struct published_rate *b)
+{
+    return strcmp(a->framework, b->framework) == 0 && strcmp(a->source, b->source) == 0;
+}
+
+/* The number of its source: sources count from 1, in the order of their first rates that fit. */
+static int source_number(const struct published *all, const struct published_wish *wish, size_t of)
+{
+    int n = 0;
+
+    for (size_t i = 0; i <= of; i++) {
+        size_t first = 0;
+        if (!published_fits(&all->rate[i], wish))
+            continue;
+        while (!published_fits(&all->rate[first], wish) || !have_same_source(&all->rate[first], &all->rate[i]))
+            first++;
+        n += first == i;
+        if (have_same_source(&all->rate[i], &all->rate[of]))
+            return n;
+    }
+    return n;
+}
+
+/* source: its number in place of framework and source, which are long; 0: these themselves. */
+static enum rc list_row(struct table *t, const struct published_rate *r, int source)
 {
     enum rc rc;
 
@@ -142,9 +166,60 @@ static enum rc list_row(struct table *t, const struct published_rate *r)
     TRY(table_cell(t, "%s", r->precision));
     TRY(table_cell(t, "%s", r->data));
     TRY(table_cell(t, "%g", r->images_per_s));
+    if (source > 0) {
+        TRY(table_cell(t, "%d", source));
+        goto out;
+    }
     TRY(table_cell(t, "%s", r->framework));
     TRY(table_cell(t, "%s", r->source));
 out:
+    return rc;
+}
+
+/* "1  TensorFlow 1.3; horovod git README" */
+static enum rc print_sources(const struct published *all, const struct published_wish *wish, FILE *to)
+{
+    static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
+    struct table *t = NULL;
+    int n = 0;
+    enum rc rc;
+
+    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    for (size_t i = 0; i < all->n_rates; i++)
+        if (published_fits(&all->rate[i], wish) && source_number(all, wish, i) > n) {
+            TRY(table_cell(t, "%d", ++n));
+            TRY(table_cell(t, "%s; %s", all->rate[i].framework, all->rate[i].source));
+        }
+    fputs("\nsources:\n", to);
+    table_print_named(t, to);
+out:
+    table_close(&t);
+    return rc;
+}
+
+/* On a terminal in 100 columns. */
+static enum rc print_rates(const struct published *all, const struct published_wish *wish, bool is_csv, FILE *to)
+{
+    static const struct column column[] = { { "model", ALIGN_LEFT },     { "GPU", ALIGN_LEFT },
+                                            { "batch", ALIGN_RIGHT },    { "precision", ALIGN_LEFT },
+                                            { "data", ALIGN_LEFT },      { "images/s", ALIGN_RIGHT },
+                                            { "framework", ALIGN_LEFT }, { "source", ALIGN_LEFT } };
+    enum { N_COLUMNS = sizeof column / sizeof *column };
+    struct column numbered[N_COLUMNS - 1];
+    struct table *t = NULL;
+    enum rc rc;
+
+    memcpy(numbered, column, sizeof numbered);
+    numbered[N_COLUMNS - 2] = (struct column){ "source", ALIGN_RIGHT };
+    TRY(table_open(&t, is_csv ? column : numbered, is_csv ? N_COLUMNS : N_COLUMNS - 1));
+    for (size_t i = 0; i < all->n_rates; i++)
+        if (published_fits(&all->rate[i], wish))
+            TRY(list_row(t, &all->rate[i], is_csv ? 0 : source_number(all, wish, i)));
+    table_print(t, to);
+    if (!is_csv)
+        TRY(print_sources(all, wish, to));
+out:
+    table_close(&t);
     return rc;
 }
 
@@ -178,17 +253,13 @@ static enum rc load_published(struct published *out)
 
 static enum rc list_rates(struct verb_call *call)
 {
-    static const struct column column[] = { { "model", ALIGN_LEFT },     { "GPU", ALIGN_LEFT },
-                                            { "batch", ALIGN_RIGHT },    { "precision", ALIGN_LEFT },
-                                            { "data", ALIGN_LEFT },      { "images/s", ALIGN_RIGHT },
-                                            { "framework", ALIGN_LEFT }, { "source", ALIGN_LEFT } };
     const struct profile_opts *o = call->opts;
     const struct published_wish wish = { .gpu = o->published,
                                          .model = verb_given(call, "model") ? o->model : "",
                                          .precision = verb_given(call, "precision") ? o->precision : "",
                                          .batch = (int)o->batch };
+    const bool is_csv = strcmp(call->output.format, "csv") == 0;
     struct published all = { 0 };
-    struct table *t = NULL;
     struct report *to = NULL;
     const struct published_rate *unused;
     enum rc rc;
@@ -197,18 +268,14 @@ static enum rc list_rates(struct verb_call *call)
     TRY(published_choose(&unused, NULL, &all, &wish)); /* an empty list is an answer nobody looks for */
     call->stage = STAGE_RUN;
     TRY(report_open(&to, call->output.json ? "-" : NULL));
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < all.n_rates; i++)
-        if (published_fits(&all.rate[i], &wish)) {
-            TRY(list_row(t, &all.rate[i]));
+        if (published_fits(&all.rate[i], &wish))
             TRY(write_row(to, &all.rate[i]));
-        }
-    table_print(t, stdout);
+    TRY(print_rates(&all, &wish, is_csv, stdout));
     fflush(stdout);
     TRY(report_commit(to));
 out:
     report_close(&to);
-    table_close(&t);
     published_free(&all);
     return rc;
 }

@@ -258,6 +258,17 @@ out:
     return rc;
 }
 
+/* What makes a long run short, before it begins: no estimate is known yet. */
+static void tell_bands(const struct reproduce_opts *o, size_t n_simulations, FILE *to)
+{
+    enum { MANY_SIMULATIONS = 200 };
+
+    if (o->bands && n_simulations > MANY_SIMULATIONS)
+        fprintf(to,
+                "%zu simulations, most of them for the ranges of predictions. Much sooner, without them: --no-bands\n",
+                n_simulations);
+}
+
 static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
 {
     const struct reproduce_opts *o = call->opts;
@@ -275,8 +286,10 @@ static enum rc reproduce_rows(struct verb_call *call, struct continued *c)
     TRY(open_predictions(&r, &f, &settings, call, &s, &in));
     if (o->dry_run) {
         TRY(simulating_print_plan(call, &r.simulations, o->jobs, stdout));
+        tell_bands(o, r.simulations.n, stdout);
         goto out;
     }
+    tell_bands(o, r.simulations.n, stderr);
     rc = simulating_run_kept(&s, call, &r.simulations,
                              (struct simulating_run){ .run = run, .what = &r, .n_jobs = o->jobs });
     TRY(rc == RC_OK ? hand_out(call, c, &s, &r) : hand_out_finished(call, &s, &r, rc));
