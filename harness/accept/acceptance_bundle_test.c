@@ -182,9 +182,10 @@ static void the_verdict_is_first_on_the_page(void **state)
     static const char verdict[] = "<p class=\"fail\">FAIL: 1 node, 2 ranks and 1 link are at fault: rank 5 on host3; "
                                   "host3; link host1 - host4; rank 3 on host2</p>";
     const char *const order[] = { verdict,
-                                  "<h2>Criteria</h2>",
                                   "<h2>Failed</h2>",
                                   "<li>host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 MB/s",
+                                  "<h2>What to do</h2>",
+                                  "<h2>Criteria</h2>",
                                   "<h2>Not judged, or in part</h2>",
                                   "<li>ps: no data: there is no server</li>\n<li>skipped: soak</li>",
                                   "<h2>Pairs of nodes</h2>",

@@ -253,10 +253,10 @@ static enum rc write_parts(const struct acceptance *a, FILE *to)
 
     write_about(a, to);
     TRY(write_verdict(a, to));
-    TRY(criteria_table(&t, a, true));
-    write_table(&t, "Criteria", to);
     TRY(write_list(a, "Failed", print_all_failures, to));
     TRY(write_list(a, "What to do", remedies_print, to));
+    TRY(criteria_table(&t, a, true));
+    write_table(&t, "Criteria", to);
     TRY(write_list(a, "Not judged, or in part", silent_print, to));
     TRY(write_pairs(a, to));
     TRY(write_figures(a, to));
