@@ -17,9 +17,9 @@
 
 extern const char known_errors_text[]; /* results/published/errors.csv */
 
-static const char header[] = "exchange,hosts,table,line,cluster,error_points";
-enum { N_FIELDS = 6 };
-static const double TAIL = 0.1; /* of the weight, on each side */
+static const char header[] = "exchange,hosts,table,line,cluster,error_points,fit_points";
+enum { N_FIELDS = 7 };
+static const double SHARE = 0.8; /* of rows in a range */
 
 /* --- reading --- */
 
@@ -34,7 +34,7 @@ static bool read_row(struct known_error *out, const char *text)
     char line[256], *field[N_FIELDS];
     const size_t n_bytes = strcspn(text, "\n");
     uint64_t number;
-    double points;
+    double points, of_fit = NAN;
 
     if (n_bytes >= sizeof line)
         return false;
@@ -43,11 +43,13 @@ static bool read_row(struct known_error *out, const char *text)
         return false;
     const int exchange = text_choice("collective|servers", field[0]), hosts = text_choice("one|several", field[1]);
     if (exchange < 0 || hosts < 0 || !copy_name(out->table, field[2]) || !text_to_plain_u64(field[3], &number) ||
-        !copy_name(out->cluster, field[4]) || !text_to_f64(field[5], &points))
+        !copy_name(out->cluster, field[4]) || !text_to_f64(field[5], &points) ||
+        (field[6][0] && (!text_to_f64(field[6], &of_fit) || of_fit < 0)))
         return false;
     out->has_servers = exchange == 1;
     out->is_on_several = hosts == 1;
     out->ratio = points / 100;
+    out->fit_ratio = of_fit / 100;
     return true;
 }
 
@@ -96,79 +98,91 @@ void known_errors_close(struct known_errors *e)
 
 /* --- which count --- */
 
-static bool is_same_table(const struct known_error *a, const struct known_error *b)
+/* E3, E5 */
+static bool is_same_table(const struct known_error *a, const struct known_error *b, bool is_of_fits)
 {
-    return strcmp(a->table, b->table) == 0 && strcmp(a->cluster, b->cluster) == 0;
+    return strcmp(a->table, b->table) == 0 && strcmp(a->cluster, b->cluster) == 0 &&
+           (!is_of_fits || a->is_on_several == b->is_on_several);
 }
 
-/* E1, E2 */
-static bool counts(const struct known_error *row, const struct known_errors_of *of, bool has_both_exchanges)
+/* Which rows count: some of `of`, with more of them where these are of too few tables. */
+struct choice {
+    const struct known_errors_of *of;
+    bool is_of_fits, has_both_exchanges;
+};
+
+/* E1, E2, E5 */
+static bool counts(const struct known_error *row, const struct choice *c)
 {
-    return row->is_on_several == of->is_on_several && (has_both_exchanges || row->has_servers == of->has_servers) &&
-           strcmp(row->cluster, of->cluster) != 0;
+    const bool is_alike =
+        row->is_on_several == c->of->is_on_several && (c->has_both_exchanges || row->has_servers == c->of->has_servers);
+
+    return !isnan(row->fit_ratio) == c->is_of_fits && (c->is_of_fits || is_alike) &&
+           strcmp(row->cluster, c->of->cluster) != 0;
 }
 
 struct weighed {
-    double ratio, weight;
+    double error, weight;
 };
 
-static int by_ratio(const void *a, const void *b)
+static int by_error(const void *a, const void *b)
 {
     const struct weighed *x = a, *y = b;
 
-    return (x->ratio > y->ratio) - (x->ratio < y->ratio);
+    return (x->error > y->error) - (x->error < y->error);
 }
 
 /* out[n_rows] := those that count, each with its weight (E3). */
 static void weigh(struct weighed *out, struct known_errors_range *range, const struct known_errors *e,
-                  const struct known_errors_of *of)
+                  const struct choice *c)
 {
     range->n_rows = range->n_tables = 0;
     for (size_t i = 0; i < e->n_rows; i++) {
         size_t n_alike = 0, n_before = 0;
-        if (!counts(&e->row[i], of, range->has_both_exchanges))
+        if (!counts(&e->row[i], c))
             continue;
         for (size_t k = 0; k < e->n_rows; k++) {
-            const bool is_alike =
-                counts(&e->row[k], of, range->has_both_exchanges) && is_same_table(&e->row[i], &e->row[k]);
+            const bool is_alike = counts(&e->row[k], c) && is_same_table(&e->row[i], &e->row[k], c->is_of_fits);
             n_alike += is_alike;
             n_before += is_alike && k < i;
         }
+        const double unit = c->is_of_fits ? fmax(KNOWN_ERRORS_OF_FIT, e->row[i].fit_ratio) : 1;
         range->n_tables += n_before == 0;
-        out[range->n_rows++] = (struct weighed){ .ratio = e->row[i].ratio, .weight = 1 / (double)n_alike };
+        out[range->n_rows++] = (struct weighed){ .error = fabs(e->row[i].ratio) / unit, .weight = 1 / (double)n_alike };
     }
 }
 
-/* The first ratio that at least this share of the weight is at or below. w[n] is sorted, n > 0. */
-static double quantile(const struct weighed *w, size_t n, double share, double total)
+/* E4. w[n] is sorted, n > 0. */
+static double most_of(const struct weighed *w, size_t n, size_t n_tables)
 {
     double sum = 0;
 
     for (size_t i = 0; i < n; i++) {
         sum += w[i].weight;
-        if (sum >= share * total - 1e-9)
-            return w[i].ratio;
+        if (sum >= SHARE * (double)(n_tables + 1) - 1e-9)
+            return w[i].error;
     }
-    return w[n - 1].ratio;
+    return w[n - 1].error;
 }
 
 enum rc known_errors_find(struct known_errors_range *out, const struct known_errors *e,
                           const struct known_errors_of *of)
 {
     struct weighed *w = calloc(e->n_rows + 1, sizeof *w);
-    struct known_errors_range range = { .low = NAN, .high = NAN };
+    struct known_errors_range range = { .most = NAN };
+    const struct choice choice[] = { { of, true, true }, { of, false, false }, { of, false, true } };
+    const size_t n_choices = sizeof choice / sizeof *choice;
 
     if (!w)
         return rc_raise(RC_NOMEM, "no memory for known errors");
-    weigh(w, &range, e, of);
-    if (range.n_tables < KNOWN_ERRORS_LEAST) {
-        range.has_both_exchanges = true;
-        weigh(w, &range, e, of);
+    for (size_t i = of->is_fitted ? 0 : 1; i < n_choices && range.n_tables < KNOWN_ERRORS_LEAST; i++) {
+        weigh(w, &range, e, &choice[i]);
+        range.is_of_fits = choice[i].is_of_fits;
+        range.has_both_exchanges = choice[i].has_both_exchanges;
     }
     if (range.n_rows > 0) {
-        qsort(w, range.n_rows, sizeof *w, by_ratio);
-        range.low = fmin(0, quantile(w, range.n_rows, TAIL, (double)range.n_tables));
-        range.high = fmax(0, quantile(w, range.n_rows, 1 - TAIL, (double)range.n_tables));
+        qsort(w, range.n_rows, sizeof *w, by_error);
+        range.most = most_of(w, range.n_rows, range.n_tables);
     }
     free(w);
     *out = range;

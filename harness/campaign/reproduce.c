@@ -159,7 +159,7 @@ static enum rc add_point(struct reproduction *r, struct point_of_row p)
     p.n_moved = 0;
     p.n_draws = 0;
     p.has_band = false;
-    p.known = (struct known_errors_range){ .low = NAN, .high = NAN };
+    p.known = (struct known_errors_range){ .most = NAN };
     TRY(reproduction_find_simulation(&p.together, r, &p, "", 0));
     TRY(reproduction_find_simulation(&p.alone, r, &alone, "", 0));
     TRY(reproduction_plan_band(&p, &alone, r));
@@ -378,7 +378,6 @@ static void take_results(const struct reproduction *r, struct point_of_row *p)
 
     p->predicted_ratio = reproduction_efficiency(r, p->alone, p->together);
     p->one_gpu_images_per_s = !isnan(published) ? published : p->batch / r->simulations.simulation[p->alone].step_s;
-    reproduction_find_band(r, p);
 }
 
 enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env)
@@ -390,6 +389,8 @@ enum rc reproduction_run(struct reproduction *r, const struct simulations_env *e
         r->stop_signal = rc == RC_OK ? 0 : stop_signal();
         for (size_t i = 0; i < r->n_points; i++)
             take_results(r, &r->point[i]);
+        for (size_t i = 0; i < r->n_points; i++)
+            reproduction_find_band(r, &r->point[i]);
     }
     return rc;
 }

@@ -31,8 +31,9 @@
  *       (calibration_spread()), and the larger change counts both ways. Chance is the range of one further draw
  *       (prediction.h). Each side is the root of the sum of squares. Of a time, and of jitter, the upper end alone
  *       is simulated: the lower side is in proportion. Points that only charts show have calibrated values alone.
- *       On each side the band of a row is at least as wide as predictions of other published tables were wrong
- *       (known_errors.h). The larger counts, not both: constants of those tables were assumed as well.
+ *       On each side the band of a row is at least as wide as predictions of other published tables were wrong, of a
+ *       fit those after a fit (known_errors.h). The larger counts, not both: constants of those tables were assumed
+ *       as well.
  *       Where no other table counts, and constants move nothing, there is no band.
  */
 #ifndef HARNESS_CAMPAIGN_REPRODUCE_H
@@ -172,7 +173,7 @@ enum rc reproduction_plan_band(struct point_of_row *p, const struct point_of_row
                                struct reproduction *r) MUST_CHECK;
 /* Does the key change a step of one GPU, which sends nothing? */
 bool reproduction_concerns_one_gpu(int key);
-/* Set p.band, and what each constant moves. */
+/* Set p.band, and what each constant moves. All points have their prediction. */
 void reproduction_find_band(const struct reproduction *r, struct point_of_row *p);
 /* Have rows bands? Have points that only charts show? */
 bool reproduction_has_bands(const struct reproduction *r);

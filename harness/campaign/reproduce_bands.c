@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/campaign/prediction.h"
-#include "harness/campaign/reproduce.h"
+#include "harness/campaign/reproduce_fit.h"
 #include "harness/campaign/simulate.h"
 #include "harness/cluster/cluster_keys.h"
 
@@ -102,6 +102,7 @@ static struct known_errors_of known_of(const struct reproduction *r, const struc
     return (struct known_errors_of){ .has_servers = has_servers,
                                      .is_on_several = p->n_gpus > c->n_ranks_per_host ||
                                                       (has_servers && c->server_placement != SERVERS_BESIDE),
+                                     .is_fitted = r->terms->fit && reproduce_fit_concerns(r->terms->fit, r, p),
                                      .cluster = c->name };
 }
 
@@ -159,6 +160,25 @@ static double chance_of(const struct reproduction *r, const struct point_of_row 
     return fmax(b.high - b.mean, b.mean - b.low);
 }
 
+/* By how much other tables say that p may be off, on each side; NaN: they say nothing. */
+static double known_of_others(const struct reproduction *r, const struct point_of_row *p)
+{
+    return p->known.is_of_fits ? p->known.most * reproduce_fit_seen_error(r) : p->known.most;
+}
+
+/* false: nothing says how far it may be off. */
+static bool find_assumed(struct point_of_row *p, const double *down, const double *up, bool is_known)
+{
+    prediction_band_widen_sides(&p->band, down, up, p->n_moved + 1);
+    if (!is_known && p->band.low == p->band.high) {
+        p->band.low = p->band.high = NAN;
+        return false;
+    }
+    p->assumed_low = p->band.low;
+    p->assumed_high = p->band.high;
+    return true;
+}
+
 void reproduction_find_band(const struct reproduction *r, struct point_of_row *p)
 {
     double down[MOST_MOVED + 1] = { 0 }, up[MOST_MOVED + 1] = { 0 };
@@ -173,26 +193,17 @@ void reproduction_find_band(const struct reproduction *r, struct point_of_row *p
         down[i] = p->moved[i].down;
         up[i] = p->moved[i].up;
     }
-    const double chance = chance_of(r, p);
+    const double chance = chance_of(r, p), known = known_of_others(r, p);
     is_complete &= !isnan(chance);
     down[p->n_moved] = up[p->n_moved] = isnan(chance) ? 0 : chance;
-    if (isnan(p->predicted_ratio) || (!is_complete && r->stop_signal != 0))
+    if (isnan(p->predicted_ratio) || (!is_complete && r->stop_signal != 0) ||
+        !find_assumed(p, down, up, !isnan(known)) || isnan(known))
         return;
-    prediction_band_widen_sides(&p->band, down, up, p->n_moved + 1);
-    if (isnan(p->known.low) && p->band.low == p->band.high) { /* nothing says how far it may be off */
-        p->band.low = p->band.high = NAN;
-        return;
-    }
-    p->assumed_low = p->band.low;
-    p->assumed_high = p->band.high;
-    if (!isnan(p->known.low)) {
-        const double own[2] = { -p->known.low, p->known.high };
-        struct prediction_band known = { .mean = p->predicted_ratio, .low = NAN, .high = NAN };
-        prediction_band_widen_sides(&known, &own[0], &own[1], 1);
-        p->is_wide_by_known = known.high - known.low > TOO_WIDE;
-        p->band.low = fmin(p->band.low, known.low);
-        p->band.high = fmax(p->band.high, known.high);
-    }
+    struct prediction_band others = { .mean = p->predicted_ratio, .low = NAN, .high = NAN };
+    prediction_band_widen_sides(&others, &known, &known, 1);
+    p->is_wide_by_known = others.high - others.low > TOO_WIDE;
+    p->band.low = fmin(p->band.low, others.low);
+    p->band.high = fmax(p->band.high, others.high);
 }
 
 static bool have_bands(const struct reproduction *r, bool of_rows)
@@ -339,24 +350,31 @@ static bool is_known_alike(const struct reproduction *r, const struct point_of_r
     const struct known_errors_of x = known_of(r, a), y = known_of(r, b);
 
     return b->row && b->has_band && x.has_servers == y.has_servers && x.is_on_several == y.is_on_several &&
-           strcmp(x.cluster, y.cluster) == 0;
+           x.is_fitted == y.is_fitted && strcmp(x.cluster, y.cluster) == 0;
 }
 
 static void print_known_of(const struct reproduction *r, const struct point_of_row *p,
                            void (*print)(void *arg, const char *line), void *arg)
 {
     const struct known_errors_of of = known_of(r, p);
-    char line[sizeof((struct cluster *)NULL)->name + 256];
-    const int at = snprintf(line, sizeof line, "%s, %s on %s: band: ", of.cluster, of.has_servers ? "servers" : "ring",
-                            of.is_on_several ? "several hosts" : "one host");
+    const struct known_errors_range *k = &p->known;
+    char line[sizeof((struct cluster *)NULL)->name + 320];
+    size_t at = (size_t)snprintf(line, sizeof line, "%s, %s on %s: band: ", of.cluster,
+                                 of.has_servers ? "servers" : "ring", of.is_on_several ? "several hosts" : "one host");
 
-    if (isnan(p->known.low))
-        snprintf(line + at, sizeof line - (size_t)at, "no other published table has such rows; of constants alone");
-    else
-        snprintf(line + at, sizeof line - (size_t)at,
-                 "at least %.1f to %+.1f points, the error of 8 of 10 predicted rows of %zu other published tables%s",
-                 100 * p->known.low, 100 * p->known.high, p->known.n_tables,
-                 p->known.has_both_exchanges ? ", with rings and servers" : "");
+    if (isnan(known_of_others(r, p)))
+        snprintf(line + at, sizeof line - at, "no other published table has such rows; of constants alone");
+    else {
+        at += (size_t)snprintf(line + at, sizeof line - at, "at least %.1f points to each side",
+                               100 * known_of_others(r, p));
+        if (k->is_of_fits)
+            at +=
+                (size_t)snprintf(line + at, sizeof line - at, ", %.1f times the error of the rows of the fit", k->most);
+        snprintf(line + at, sizeof line - at,
+                 ": 8 of 10 rows of one more table are less far off, by those of %zu other %s%s", k->n_tables,
+                 k->is_of_fits ? "fits of published tables" : "published tables",
+                 !k->is_of_fits && k->has_both_exchanges ? ", with rings and servers" : "");
+    }
     print(arg, line);
 }
 

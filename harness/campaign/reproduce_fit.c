@@ -218,6 +218,14 @@ static bool moves(const struct reproduction *r, const struct point_of_row *p, in
            assumed_concerns(key, row_mode_has_servers(p->mode));
 }
 
+bool reproduce_fit_concerns(const struct reproduce_fit *f, const struct reproduction *r, const struct point_of_row *p)
+{
+    for (int k = 0; k < f->n_keys; k++)
+        if (moves(r, p, f->key[k]))
+            return true;
+    return false;
+}
+
 /* The table of a row of the fit; false: there are too many. */
 static bool find_table(struct reproduce_fit *f, struct fit_row *row, const char *name)
 {
@@ -241,10 +249,7 @@ static enum rc choose_rows(struct reproduce_fit *f, const struct condition *c)
         row->table = -1;
         if (!point_is_compared(p))
             continue;
-        bool is_moved = false;
-        for (int k = 0; k < f->n_keys; k++)
-            is_moved |= moves(r, p, f->key[k]);
-        row->use = is_moved && is_chosen(c, r, p) ? FIT_SEEN : FIT_UNSEEN;
+        row->use = reproduce_fit_concerns(f, r, p) && is_chosen(c, r, p) ? FIT_SEEN : FIT_UNSEEN;
         f->n_seen += row->use == FIT_SEEN;
         n_unseen += row->use == FIT_UNSEEN;
         if (row->use == FIT_SEEN && !find_table(f, row, p->row->table))

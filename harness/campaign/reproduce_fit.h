@@ -78,6 +78,11 @@ void reproduce_fit_mark(const struct reproduce_fit *f, struct used_cluster *c);
 /* r: the predictions with the fitted values. Mark the rows of the fit, and plan the tables that are left out (F4). */
 enum rc reproduce_fit_plan(struct reproduce_fit *f, struct reproduction *r) MUST_CHECK;
 void reproduce_fit_close(struct reproduce_fit *f); /* accepts a zeroed one */
+/* Has a fitted constant an effect on p, of r? */
+bool reproduce_fit_concerns(const struct reproduce_fit *f, const struct reproduction *r, const struct point_of_row *p);
+/* The mean absolute error that the fit leaves its own rows, a ratio of at least KNOWN_ERRORS_OF_FIT; NaN: none was
+ * predicted. r: with a fit; its points have their predictions. */
+double reproduce_fit_seen_error(const struct reproduction *r);
 
 /* Some sentences, each passed to print(arg, line). */
 void reproduce_fit_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);

@@ -44,6 +44,13 @@ static struct fit_error error_of(const struct reproduction *r, enum fit_use use)
     return mean_of(e);
 }
 
+double reproduce_fit_seen_error(const struct reproduction *r)
+{
+    const double error = error_of(r, FIT_SEEN).with;
+
+    return isnan(error) ? NAN : fmax(KNOWN_ERRORS_OF_FIT, error);
+}
+
 static bool is_left_out(const struct reproduce_fit *f, size_t row)
 {
     return f->n_tables > 1 && f->row[row].table >= 0 && f->table[f->row[row].table].others.is_told;

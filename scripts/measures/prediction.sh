@@ -10,7 +10,13 @@ throughput, for five groups of rows, beside:
              one server both ways between a GPU and the host
   known      the mean of the published efficiencies of other sources in the same group, at this number of GPUs or the nearest (by ratio)
 Rows with 1 GPU and rows with \"counted no\" are in no mean. \"MPI\" in the column table of a row: sums are computed by MPI on CPUs.
-\"gradients of a host are summed\" in it: to the envelope a host is one worker. Takes a few minutes.
+\"gradients of a host are summed\" in it: to the envelope a host is one worker.
+Then predicts large rows by a fit to small ones (reproduce --fit), in each table that has both: of one host to the rows with fewest GPUs,
+of several hosts to those with at most the fewest GPUs that several hosts have. What is fitted is the rate that carries the gradients.
+Prints how many rows lie in the bands that other tables make, without and with fits, and how far the published rows are from any function
+of the facts: the envelope with both its constants chosen on these very rows, or on those of other hosts; the best function that never
+rises with the exchange (its time at the rate above, in times of computing); and the difference between rows of different hosts with the
+same facts, called twins (exchange within 10 %, GPUs within a factor of two). Takes about ten minutes.
 Writes errors.csv, of the rows that count: published less predicted, in points. If the folder of tables has such a file, it must be the
 same, within half a point. Else copy it there, and build again: the bands of reproduce use the table of the last build."
 option published DIR "$scripts/../results/published" any 'folder of tables'
@@ -44,8 +50,60 @@ launches() {
     grep -hoE '"model":"[^"]+"' ./*.jsonl | cut -d'"' -f4 | sort -u >models.txt
     while read -r model; do printf '%s %s\n' "$model" "$(bytes_of "$model")"; done <models.txt >bytes.txt
     rows_of_records "$published"
+    fits
     errors_of_rows
-    rm -f ./*.jsonl models.txt bytes.txt profile.json
+    rm -f ./*.jsonl ./*.fit models.txt bytes.txt profile.json wishes.txt
+}
+
+# fits: large rows by a fit to small ones, and how far off they are, in rows.csv
+fits() {
+    local of key gpus words code
+    wishes >wishes.txt
+    while read -r of key gpus; do
+        words=("$published/$of.csv" --records "$of.$key.$gpus.fit" --no-bands --fit "$key" --fit-rows "gpus<=$gpus")
+        [ ! -e "$published/$of.yaml" ] || words+=(--cluster "$published/$of.yaml")
+        tell "$of: fit of $key to gpus<=$gpus"
+        code=0
+        "$program" reproduce "${words[@]}" >log.txt 2>&1 </dev/null || code=$?
+        # A fit that is refused, as rows cannot tell the value, is no failure.
+        [ $code -ne 2 ] || printf 'no fit: %s: %s\n' "$of" "$(tail -n 1 log.txt | cut -d ' ' -f 3-)" >>no_fits.txt
+        [ $code -eq 0 ] || [ $code -eq 2 ] || refuse "reproduce $of, fit of $key: exit status $code: $(tail -n 1 log.txt)"
+    done <wishes.txt
+    python3 <<'PYTHON'
+import csv, glob, json
+rows = list(csv.DictReader(open('rows.csv')))
+for path in glob.glob('*.fit'):
+    name, key, gpus, _ = path.rsplit('.', 3)
+    records = [json.loads(line) for line in open(path)]
+    fit = next(r for r in records if r['kind'] == 'fit')
+    ratio = {r['line_index']: r['predicted_ratio'] for r in records if r['kind'] == 'prediction' and not r['fitted']}
+    for r in rows:
+        if (r['file'], r['fit_key'], r['fit_gpus']) == (name, key, gpus) and int(r['gpus']) > int(gpus) and ratio[int(r['line'])] is not None:
+            r['fitted'], r['fit_error'] = '%.6g' % ratio[int(r['line'])], '%.6g' % fit['fitted_mean_absolute_error_ratio']
+out = csv.DictWriter(open('rows.csv', 'w'), rows[0], lineterminator='\n')
+out.writeheader()
+out.writerows(rows)
+PYTHON
+}
+
+# wishes: "TABLE KEY GPUS" for each fit; writes into rows.csv to which rows it would be, of each row that has larger or smaller ones
+wishes() {
+    python3 <<'PYTHON'
+import csv
+rows = list(csv.DictReader(open('rows.csv')))
+alike = lambda r: (r['file'], r['cluster'], r['group'].split(',')[0], r['group'].endswith('one host'), r['fit_key'])
+found = {}
+for r in rows:
+    same = [int(o['gpus']) for o in rows if o['counted'] == '1' and alike(o) == alike(r)]
+    if r['counted'] == '1' and min(same) < max(same):
+        r['fit_gpus'] = min(same)
+        found[r['file'], r['fit_key'], r['fit_gpus']] = None
+for wish in found:
+    print(*wish)
+out = csv.DictWriter(open('rows.csv', 'w'), rows[0], lineterminator='\n')
+out.writeheader()
+out.writerows(rows)
+PYTHON
 }
 
 # rows_of_records FOLDER: rows.csv, of the tables and their records
@@ -61,7 +119,7 @@ def published_rows(path):  # by line, and whether constants may be chosen on the
     rows = {i + 1: dict(zip(names, next(csv.reader([lines[i]])))) for i in range(head + 1, len(lines)) if lines[i]}
     return rows, 'Only reported' not in ' '.join(line.strip('# ') for line in lines[:head])
 
-def envelope(r, c, row):
+def exchange(r, c, row):  # its time, in times of computing
     compute_s = r['batch_count'] / r['one_gpu_images_per_s']
     n, each, size = r['gpus_count'], int(c['ranks_per_host_count']), n_bytes[r['model']]
     if r.get('gradients', 'fp32') != 'fp32':
@@ -79,10 +137,16 @@ def envelope(r, c, row):
         if c['server_placement'] != 'beside':
             beside = 0
         crossing = 2 * size * (r['imbalance_ratio'] or 1) / r['servers_count'] * (workers - beside)
-    return compute_s / (compute_s + max(0, crossing / rate - 0.6 * compute_s))
+    return crossing / rate / compute_s
+
+def fit_key(r, several):  # what carries the gradients
+    if r.get('system') == 'mpi':
+        return 'collective_copy_bytes_per_s'
+    return {'tcp': 'tcp_rate_ratio', 'rdma': 'rdma_rate_ratio', 'grpc': 'grpc_process_bytes_per_s'}.get(r['transport'], 'link_bits_per_s') \
+        if several else 'local_bytes_per_s'
 
 out = csv.writer(open('rows.csv', 'w'), lineterminator='\n')
-out.writerow('group,file,line,source,model,gpus,published,gradmark,envelope,counted,chosen,cluster'.split(','))
+out.writerow('group,file,line,source,model,gpus,published,gradmark,envelope,counted,chosen,cluster,exchange,fit_key,fit_gpus,fitted,fit_error'.split(','))
 for path in sorted(glob.glob('*.jsonl')):
     name = os.path.basename(path)[:-6]
     rows, chosen = published_rows('%s/%s.csv' % (sys.argv[1], name))
@@ -95,9 +159,10 @@ for path in sorted(glob.glob('*.jsonl')):
         group = ('servers, ' if r['mode'] == 'ps' else 'ring, ') + several
         if group == 'ring, several hosts' and 'MPI' in row.get('table', ''):
             group = 'ring by MPI on CPUs'
-        predicted = r['predicted_ratio']
+        predicted, x = r['predicted_ratio'], exchange(r, c, row)
         out.writerow([group, name, r['line_index'], row.get('source') or name, r['model'], r['gpus_count'], '%.6g' % r['published_ratio'],
-                      '' if predicted is None else '%.6g' % predicted, '%.6g' % envelope(r, c, row), int(r['counted']), int(chosen), c['name']])
+                      '' if predicted is None else '%.6g' % predicted, '%.6g' % (1 / (1 + max(0, x - 0.6))), int(r['counted']), int(chosen),
+                      c['name'], '%.6g' % x, fit_key(r, several == 'several hosts'), '', '', ''])
 PYTHON
 }
 
@@ -106,14 +171,16 @@ errors_of_rows() {
     python3 <<'PYTHON'
 import csv
 print('# Published less predicted efficiency, in points, of each row that counts. scripts/measure prediction wrote it; no value here\n'
-      '# is chosen. table: the file with the row, and its line. cluster: the name in the description of its hosts.\n'
-      'exchange,hosts,table,line,cluster,error_points', file=(to := open('errors.csv', 'w')))
-for r in csv.DictReader(open('rows.csv')):
-    if r['counted'] == '1' and r['gradmark']:
+      '# is chosen. table: the file with the row, and its line. cluster: the name in the description of its hosts. fit_points: predicted\n'
+      '# by a fit to smaller rows, which leaves these so many points off on average; nothing: nothing was fitted.\n'
+      'exchange,hosts,table,line,cluster,error_points,fit_points', file=(to := open('errors.csv', 'w')))
+rows = [r for r in csv.DictReader(open('rows.csv')) if r['counted'] == '1']
+for key in ('gradmark', 'fitted'):
+    for r in (r for r in rows if r[key]):
         exchange = 'servers' if r['group'].startswith('servers') else 'collective'
         hosts = 'one' if r['group'].endswith('one host') else 'several'
-        print(exchange, hosts, r['file'], r['line'], r['cluster'], '%.2f' % (100 * (float(r['published']) - float(r['gradmark']))),
-              sep=',', file=to)
+        print(exchange, hosts, r['file'], r['line'], r['cluster'], '%.2f' % (100 * (float(r['published']) - float(r[key]))),
+              '%.2f' % (100 * float(r['fit_error'])) if key == 'fitted' else '', sep=',', file=to)
 PYTHON
 }
 
@@ -123,7 +190,7 @@ import csv, math, os, sys
 GROUPS = ['ring, several hosts', 'ring by MPI on CPUs', 'ring, one host', 'servers, several hosts', 'servers, one host']
 rows = list(csv.DictReader(open('rows.csv')))
 for r in rows:
-    for key in ('published', 'gradmark', 'envelope'):
+    for key in ('published', 'gradmark', 'envelope', 'exchange', 'fitted', 'fit_error'):
         r[key] = float(r[key]) if r[key] else None
     r['gpus'] = int(r['gpus'])
 counted = [r for r in rows if r['counted'] == '1']
@@ -168,25 +235,114 @@ for name in sorted({r['file'] for r in counted}):
         line('%s: %s' % (name, group) if len({r['group'] for r in counted if r['file'] == name}) > 1 else name,
              [r for r in counted if r['file'] == name and r['group'] == group])
 print()
+
+def most(r, fits):  # how far off 8 of 10 rows of one more table are, by other tables: as known_errors.h; None: there are none
+    kind = lambda o: (o['group'].startswith('servers'), o['group'].endswith('one host'))
+    others = [o for o in counted if o['cluster'] != r['cluster'] and o['fitted' if fits else 'gradmark'] is not None]
+    for of in [others] if fits else [[o for o in others if kind(o) == kind(r)], [o for o in others if kind(o)[1] == kind(r)[1]]]:
+        tables = [(o['file'], o['cluster'], fits and kind(o)[1]) for o in of]
+        n = len(set(tables))
+        if n >= 5:
+            break
+    if fits and n < 5:
+        return most(r, False)
+    error = lambda o: abs(o['published'] - o['fitted']) / max(0.01, o['fit_error']) if fits else abs(o['published'] - o['gradmark'])
+    off, total = None, 0
+    for off, table in sorted(zip(map(error, of), tables)):
+        total += 1 / tables.count(table)
+        if total >= 0.8 * (n + 1) - 1e-9:
+            break
+    return off * max(0.01, r['fit_error']) if fits else off
+
+def held(of, key):
+    sides = [(r, most(r, key == 'fitted')) for r in of if r[key] is not None]
+    ends = [(r, max(0, r[key] - side), min(1, r[key] + side)) for r, side in sides if side is not None]
+    if not ends:
+        return '%5s %13s %7s %6s' % (('-',) * 4)
+    n = sum(low <= r['published'] <= high for r, low, high in ends)
+    return '%5d %4d (%3.0f %%) %7.1f %6.1f' % (len(ends), n, 100 * n / len(ends), 100 * sum(high - low for _, low, high in ends) / len(ends),
+                                              100 * sum(abs(r[key] - r['published']) for r, _, _ in ends) / len(ends))
+
+def held_line(title, of):
+    fitted = [r for r in of if r['fitted'] is not None]
+    print('%-24s %s | %s | %s' % (title, held(of, 'gradmark'), held(fitted, 'gradmark'), held(fitted, 'fitted')))
+
+print('Bands that other tables make: rows in them, their width and the mean absolute error, in points')
+print('%-24s %-35s| %-35s| the same rows, by a fit to smaller ones' % ('', ' all rows, nothing is fitted', ' large rows, nothing is fitted'))
+print('%-24s %s' % ('', ' | '.join(['%5s %13s %7s %6s' % ('rows', 'in the band', 'width', 'error')] * 3)))
+for group in GROUPS:
+    held_line(group, [r for r in counted if r['group'] == group])
+held_line('all', counted)
+if os.path.exists('no_fits.txt'):
+    print(open('no_fits.txt').read(), end='')
+    os.remove('no_fits.txt')
+print()
+
+SHAPES = [(10 ** (k / 24), h / 10) for k in range(-24, 37) for h in range(11)]
+
+def shaped(r, shape):
+    return 1 / (1 + max(0, shape[0] * r['exchange'] - shape[1]))
+
+def best(of):  # the constants of the envelope that suit these rows best
+    return min(SHAPES, key=lambda shape: sum(abs(shaped(r, shape) - r['published']) for r in of))
+
+def chosen(of, elsewhere):  # mean error of the envelope with constants chosen on these rows, or on those of other hosts
+    shape = {c: best([r for r in of if r['cluster'] != c] if elsewhere else of) for c in {r['cluster'] for r in of}}
+    return '%9.1f' % (100 * sum(abs(shaped(r, shape[r['cluster']]) - r['published']) for r in of) / len(of))
+
+def falling(of):  # the same of any function that never rises with the exchange: medians of rows that would rise are pooled
+    middle = lambda block: sorted(block)[len(block) // 2]
+    blocks = []
+    for r in sorted(of, key=lambda r: r['exchange']):
+        blocks.append([r['published']])
+        while len(blocks) > 1 and middle(blocks[-2]) < middle(blocks[-1]):
+            last = blocks.pop()
+            blocks[-1] += last
+    return sum(abs(p - middle(b)) for b in blocks for p in b) / len(of)
+
+def twins(of):  # rows with twins on other hosts, and the mean difference between them
+    by = []
+    for r in of:
+        alike = [o for o in of if o['cluster'] != r['cluster'] and max(o['exchange'], r['exchange']) <= 1.1 * min(o['exchange'], r['exchange'])
+                 and max(o['gpus'], r['gpus']) <= 2 * min(o['gpus'], r['gpus'])]
+        if alike:
+            by.append(sum(abs(o['published'] - r['published']) for o in alike) / len(alike))
+    return '%6d %7s' % (len(by), '%.1f' % (100 * sum(by) / len(by)) if by else '-')
+
+print('Mean absolute error in points of functions of the facts: of the envelope, whose constants are chosen on these very rows, or on those\n'
+      'of other hosts; of the best function that never rises with the exchange. And rows of different hosts with the same facts')
+print('%-24s %5s %9s %9s %9s %9s %6s %7s' % ('', 'rows', 'gradmark', 'these', 'others', 'falling', 'twins', 'differ'))
+for group in GROUPS:
+    of = [r for r in counted if r['group'] == group and r['gradmark'] is not None]
+    if of:
+        others = chosen(of, True) if len({r['cluster'] for r in of}) > 1 else '%9s' % '-'
+        print('%-24s %5d %9.1f %s %s %9.1f %s' % (group, len(of), 100 * sum(abs(r['gradmark'] - r['published']) for r in of) / len(of),
+                                                  chosen(of, False), others, 100 * falling(of), twins(of)))
+print()
 print('rows only reported: no constant may be chosen on them (README of the folder of tables)')
 print('in no mean: %d rows of older revisions (counted no)' % (len(rows) - len(counted)))
 failed = [r for r in counted if r['gradmark'] is None]
 for r in failed:
     print('FAILED: %s.csv, line %s: %s, %d GPUs' % (r['file'], r['line'], r['model'], r['gpus']))
 
-HEADER = 'exchange,hosts,table,line,cluster,error_points'
+HEADER = 'exchange,hosts,table,line,cluster,error_points,fit_points'
 
 def errors_in(path):
     lines = [line.rstrip('\n') for line in open(path) if not line.startswith('#')]
     if not lines or lines[0] != HEADER:
         print('BROKEN: %s has no line "%s"; copy errors.csv of this measure there, and build again' % (path, HEADER))
         raise SystemExit(1)
-    return {tuple(r[key] for key in r if key != 'error_points'): float(r['error_points']) for r in csv.DictReader(lines)}
+    found = {}
+    for r in csv.DictReader(lines):
+        key = r['exchange'], r['hosts'], r['table'], r['line'], r['cluster']
+        found[key + ('fitted',) if r['fit_points'] else key] = float(r['error_points']), float(r['fit_points'] or 0)
+    return found
 
 broken = False
 if os.path.exists(sys.argv[1]) and not failed:
     own, kept = errors_in('errors.csv'), errors_in(sys.argv[1])
-    others = [key for key in sorted(set(own) | set(kept)) if not abs(own.get(key, math.inf) - kept.get(key, math.inf)) <= 0.5]
+    none = math.inf, math.inf
+    others = [key for key in sorted(set(own) | set(kept)) if not all(abs(a - b) <= 0.5 for a, b in zip(own.get(key, none), kept.get(key, none)))]
     broken = bool(others)
     if others:
         print('BROKEN: %s differs in %d rows, the first %s; copy errors.csv there, and build again' % (
