@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_loss_test.c die|hang|suite_die I|suite_hang I|end|fail|rank_0 - runs of processes with ON_LOSS_REPORT
- * (world.W8), of which one or two are lost. Started by loss_launch_test, which counts the ranks that say that all is as
+ * process_loss_test.c suite_die I|suite_hang I|end|fail|rank_0 - runs of processes with ON_LOSS_REPORT (world.W8), of
+ * which some are lost. Started by loss_launch_test, which counts the ranks that say that all is as
  * it should be.
  *
- *   die, hang  rank 2 ends or stops; the others find that out in every collective, go on as survivors, and lose rank 3
  *   suite_*    loss_suite from its case I on
  *   end        rank 1 ends when it has returned from all but the last meeting
  *   fail       rank 1 fails: a failure of the run
@@ -15,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/world/share.h"
 #include "harness/world/suite/loss_suite.h"
 #include "harness/world/suite/suite_kit.h"
 #include "harness/world/world.h"
@@ -81,118 +79,6 @@ struct job {
     int n_failures;
 };
 
-/* Every collective of w ends with RC_PEER, and names the rank by its number in the run. */
-static int all_end(struct world *w, int lost, bool hung)
-{
-    const char *message = rc_message();
-    char name[64];
-    int own = w->rank, all[8], n_failures = 0, host, n_hosts;
-    struct world *part = NULL;
-    struct share *share = NULL;
-
-    snprintf(name, sizeof name, "rank %d was lost: %s", lost, hung ? "silent for " : "ended before its work was done");
-    EXPECT_OF(w, world_barrier(w) == RC_PEER && strstr(message, name));
-    EXPECT_OF(w, world_allgather(w, &own, all, sizeof own) == RC_PEER && strstr(message, name));
-    EXPECT_OF(w, world_gather(w, &own, all, sizeof own) == RC_PEER && strstr(message, name));
-    EXPECT_OF(w, world_broadcast(w, &own, sizeof own) == RC_PEER && strstr(message, name));
-    EXPECT_OF(w, world_split(w, 0, 0, &part) == RC_PEER && !part && strstr(message, name));
-    EXPECT_OF(w, world_host_group(w, &part, &host, &n_hosts) == RC_PEER && !part && strstr(message, name));
-    EXPECT_OF(w, world_share_open(w, 64, &share) == RC_PEER && !share && strstr(message, name));
-    EXPECT_OF(w, world_check(w) == RC_OK);
-    return n_failures;
-}
-
-/* Collectives of w, whose rank i is rank number[i] of the run, give what they should. */
-static int all_work(struct world *w, const int *number, int n_ranks)
-{
-    int own = world_number(w, w->rank), all[8] = { 0 }, n_failures = 0;
-    struct world *part = NULL;
-
-    EXPECT_OF(w, w->n_ranks == n_ranks);
-    EXPECT_OF(w, world_barrier(w) == RC_OK);
-    EXPECT_OF(w, world_allgather(w, &own, all, sizeof own) == RC_OK);
-    for (int i = 0; i < n_ranks; i++) {
-        EXPECT_OF(w, all[i] == number[i]);
-        EXPECT_OF(w, world_number(w, i) == number[i]);
-        all[i] = -1;
-    }
-    EXPECT_OF(w, world_gather(w, &own, all, sizeof own) == RC_OK);
-    for (int i = 0; i < n_ranks && w->rank == 0; i++)
-        EXPECT_OF(w, all[i] == number[i]);
-    int value = w->rank == 0 ? 4711 : 0;
-    EXPECT_OF(w, world_broadcast(w, &value, sizeof value) == RC_OK && value == 4711);
-    EXPECT_OF(w, w->n_host_ranks == n_ranks && w->host_rank == w->rank);           /* all are on one host */
-    EXPECT_OF(w, world_split(w, w->rank == 0 ? -1 : 3, -w->rank, &part) == RC_OK); /* in the opposite order */
-    EXPECT_OF(w, (part != NULL) == (w->rank != 0));
-    if (part) {
-        EXPECT_OF(w, part->n_ranks == n_ranks - 1 && part->rank == n_ranks - 1 - w->rank);
-        EXPECT_OF(w, world_number(part, part->rank) == own);
-        EXPECT_OF(w, world_allgather(part, &own, all, sizeof own) == RC_OK);
-        for (int i = 0; i < part->n_ranks; i++)
-            EXPECT_OF(w, all[i] == number[n_ranks - 1 - i]);
-    }
-    world_split_close(&part);
-    return n_failures;
-}
-
-/* The state of rank `peer` of the run, as world_peer_next() tells. */
-static int await_loss(struct world *w, int peer)
-{
-    struct peer_event e = { .peer = -1 };
-    int n_failures = 0;
-
-    while (n_failures == 0 && !(e.peer == peer && e.state == PEER_LOST)) { /* the launcher ends a hang */
-        EXPECT_OF(w, world_peer_next(w, &e) == RC_OK);
-        if (e.peer < 0)
-            world_pause(w, 10000000);
-    }
-    EXPECT_OF(w, e.peer == peer && e.state == PEER_LOST && e.epoch == 0);
-    return n_failures;
-}
-
-static int lose_another(struct world *w)
-{
-    static const int last[] = { 0, 1 };
-    struct world *left = NULL;
-    int n_failures = 0;
-
-    EXPECT_OF(w, loss_await_others(w, 2, 101)); /* rank 3 of the run */
-    if (world_number(w, w->rank) == 3)
-        world_die(w);
-    n_failures += all_end(w, 3, false);
-    EXPECT_OF(w, world_survivors(w, &left) == RC_OK);
-    n_failures += left ? all_work(left, last, 2) : 0;
-    world_split_close(&left);
-    return n_failures;
-}
-
-/* Rank 2 is lost. Parts of {0, 1} and {2, 3} were made before. */
-static int lose_one(struct world *w, struct world *part, bool hangs)
-{
-    static const int first[] = { 0, 1, 3 }, pair[] = { 0, 1 };
-    struct world *left = NULL;
-    int n_failures = 0;
-
-    EXPECT_OF(w, loss_await_others(w, 2, 100));
-    if (w->rank == 2 && hangs)
-        hang(w);
-    if (w->rank == 2)
-        world_die(w);
-    if (w->rank == 3) /* it does not wait: it computes, and is told */
-        n_failures += await_loss(w, 2);
-    n_failures += all_end(w, 2, hangs);
-    EXPECT_OF(w, world_lost_rank(w) == 2);
-    EXPECT_OF(w, world_lost_rank(part) == (w->rank == 3 ? 0 : -1));
-    n_failures += w->rank == 3 ? all_end(part, 2, hangs) : all_work(part, pair, 2);
-    EXPECT_OF(w, world_survivors(w, &left) == RC_OK);
-    if (left) {
-        EXPECT_OF(w, world_lost_rank(left) == -1);
-        n_failures += all_work(left, first, 3) + lose_another(left);
-    }
-    world_split_close(&left);
-    return n_failures;
-}
-
 static enum rc suite_body(struct world *w, void *arg)
 {
     struct job *job = arg;
@@ -207,17 +93,14 @@ static enum rc suite_body(struct world *w, void *arg)
 static enum rc body(struct world *w, void *arg)
 {
     struct job *job = arg;
-    struct world *part = NULL, *all = NULL;
+    struct world *all = NULL;
     int n_failures = 0;
     enum rc rc;
 
     atomic_store(&watched.peers, w->peers);
-    TRY(world_split(w, w->rank / 2, 0, &part));
     TRY(world_survivors(w, &all)); /* all of them */
     EXPECT_OF(w, all->n_ranks == 4 && all->rank == w->rank);
     world_split_close(&all);
-    if (strcmp(job->what, "die") == 0 || strcmp(job->what, "hang") == 0)
-        n_failures += lose_one(w, part, strcmp(job->what, "hang") == 0);
     if (strcmp(job->what, "end") == 0)
         EXPECT_OF(w, loss_await_others(w, 1, 100));
     if (strcmp(job->what, "end") == 0 && w->rank == 1)
@@ -230,7 +113,6 @@ static enum rc body(struct world *w, void *arg)
         while ((rc = world_check(w)) == RC_OK) /* it only computes */
             world_pause(w, 10000000);
 out:
-    world_split_close(&part);
     job->n_failures = n_failures;
     return rc;
 }

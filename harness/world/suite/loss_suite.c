@@ -74,11 +74,17 @@ static bool is_told(struct loss_case *c, enum rc rc)
 static void await_loss(struct loss_case *c)
 {
     struct world *w = c->base.w;
+    struct peer_event e = { .peer = -1 };
+    bool is_told = false; /* of its seat, which may be before it is on the list */
 
     if (is_victim(c))
         lose(c);
-    for (uint64_t waited_ns = 0; world_lost_rank(w) < 0 && waited_ns < LIMIT_NS; waited_ns += POLL_NS)
+    for (uint64_t waited_ns = 0; !(is_told && world_lost_rank(w) >= 0) && waited_ns < LIMIT_NS; waited_ns += POLL_NS) {
+        while (!is_told && EXPECT_OK(&c->base, world_peer_next(w, &e)) && e.peer >= 0)
+            is_told = e.peer == world_number(w, VICTIM) && e.state == PEER_LOST && e.epoch == 0;
         world_pause(w, POLL_NS);
+    }
+    EXPECT(&c->base, is_told);
     EXPECT(&c->base, world_lost_rank(w) == VICTIM);
 }
 
@@ -87,6 +93,7 @@ static void expect_lost(struct loss_case *c)
 {
     struct suite *s = &c->base;
     struct world *w = s->w, *part = NULL;
+    struct share *share = NULL;
     int bytes[64] = { 0 }, mine = w->rank, host, n_hosts;
 
     EXPECT_OK(s, world_check(w));
@@ -101,6 +108,9 @@ static void expect_lost(struct loss_case *c)
     EXPECT_TOLD(c, world_split(w, 0, 0, &part));
     EXPECT_TOLD(c, world_host_group(w, &part, &host, &n_hosts));
     EXPECT(s, part == NULL);
+    if (w->n_host_ranks == w->n_ranks)
+        EXPECT_TOLD(c, world_share_open(w, 64, &share));
+    EXPECT(s, share == NULL);
     EXPECT_OK(s, world_check(w));
 }
 

@@ -3,7 +3,7 @@
  * world_suite.h - what every world must do: collectives, splits, clock, pauses.
  *
  * Test-only (library gm_world_testing). Call it from a rank body, on all ranks; it uses only the
- * world. How worlds end (world.W4, W5) needs worlds that end: world_threads_test.c, world_mpi_test.c.
+ * world. How worlds end (world.W4, W5) needs worlds that end: ends_kit.h, world_mpi_test.c.
  * Failed expectations are printed to standard error. It stops after the first case that failed
  * anywhere.
  */

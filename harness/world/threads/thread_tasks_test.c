@@ -10,13 +10,12 @@
 #include <cmocka.h>
 
 #include "harness/world/cores.h"
+#include "harness/world/suite/ends_kit.h"
 #include "harness/world/suite/task_mutants.h"
 #include "harness/world/suite/task_suite.h"
 #include "harness/world/task.h"
 
 extern const struct world_ops world_threads;
-
-#define LONG_NS UINT64_C(20000000000)
 
 static const struct world_opts plain = { .bind_cores = false };
 
@@ -86,80 +85,11 @@ static void suite_catches_mutants(void **state)
     }
 }
 
-enum end { RETURNS, DIES, TASK_DIES, LEAVES_TASKS };
-
-struct drill {
-    enum end end;
-    atomic_int n_told, n_tasks_ended;
-};
-
-static enum rc wait_long(struct world *w, void *arg)
-{
-    struct drill *drill = arg;
-    struct event *e = NULL;
-    enum rc rc;
-
-    TRY(w->ops->tasks->event_open(&e, w, "never"));
-    rc = event_wait(e, LONG_NS);
-    event_close(&e);
-    atomic_fetch_add(&drill->n_tasks_ended, rc == RC_PEER);
-out:
-    return rc;
-}
-
-static enum rc die(struct world *w, void *arg)
-{
-    (void)arg;
-    world_die(w);
-    return RC_OK;
-}
-
-/* Rank 1 ends as the drill says; each of the others waits in a task, and its main task for that task. */
-static enum rc drill_body(struct world *w, void *arg)
-{
-    struct drill *drill = arg;
-    struct task *t = NULL;
-    enum rc rc;
-
-    const bool task_dies = w->rank == 1 && drill->end == TASK_DIES;
-    const struct task_opts opts = { .name = "helper", .fn = task_dies ? die : wait_long, .arg = drill };
-    if (!task_dies)
-        TRY(world_spawn(&t, w, &opts));
-    TRY(world_barrier(w));
-    if (task_dies)
-        TRY(world_spawn(&t, w, &opts));
-    if (w->rank == 1 && drill->end == DIES)
-        world_die(w);
-    if (w->rank == 1 && drill->end == RETURNS)
-        world_stop_tasks(w, "the disk is full");
-    if (w->rank == 1 && drill->end == LEAVES_TASKS)
-        return rc_raise(RC_IO, "the disk is full");
-    rc = world_join(&t);
-    if (w->rank != 1 && rc == RC_PEER && strstr(rc_message(), "rank 1 failed: "))
-        atomic_fetch_add(&drill->n_told, 1);
-out:
-    return rc;
-}
-
+/* world.K5, W5 */
 static void tasks_of_others_are_told(void **state)
 {
-    static const struct {
-        enum end end;
-        int n_tasks_ended;
-        const char *message;
-    } how[] = { { RETURNS, 3, "rank 1: the disk is full" },
-                { DIES, 3, "rank 1: ended before its work was done" },
-                { TASK_DIES, 2, "rank 1: task helper ended before its work was done" },
-                { LEAVES_TASKS, 3, "rank 1: the disk is full" } };
-
     (void)state;
-    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
-        struct drill drill = { .end = how[i].end };
-        assert_int_not_equal(world_run(&world_threads, &plain, 3, drill_body, &drill), RC_OK);
-        assert_string_equal(rc_message(), how[i].message);
-        assert_int_equal(atomic_load(&drill.n_told), 2);
-        assert_int_equal(atomic_load(&drill.n_tasks_ended), how[i].n_tasks_ended);
-    }
+    ends_are_told_to_tasks(&world_threads, &plain);
 }
 
 static enum rc count_cores(struct world *w, void *arg)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "harness/world/cores.h"
+#include "harness/world/suite/ends_kit.h"
 #include "harness/world/suite/world_mutants.h"
 #include "harness/world/suite/world_suite.h"
 #include "harness/world/wait.h"
@@ -72,108 +73,11 @@ static void suite_catches_mutants(void **state)
     }
 }
 
-enum meeting { BARRIER, ALLGATHER, GATHER, SPLIT, CHECK, N_MEETINGS };
-
-struct drill {
-    enum meeting meeting;
-    enum { RETURNS, ABORTS, DIES } end; /* of rank 1 */
-    atomic_int n_told;                  /* ranks whose error names rank 1 */
-};
-
-static enum rc meet(struct world *w, enum meeting meeting)
-{
-    int all[8], mine = w->rank;
-    struct world *part = NULL;
-    enum rc rc = RC_OK;
-
-    switch (meeting) {
-    case BARRIER:
-        return world_barrier(w);
-    case ALLGATHER:
-        return world_allgather(w, &mine, all, sizeof mine);
-    case GATHER:
-        return world_gather(w, &mine, all, sizeof mine);
-    case SPLIT:
-        rc = world_split(w, 0, 0, &part);
-        world_split_close(&part);
-        return rc;
-    default:
-        while (rc == RC_OK) {
-            rc = world_check(w);
-            world_pause(w, 1000000);
-        }
-        return rc;
-    }
-}
-
-static enum rc drill_body(struct world *w, void *arg)
-{
-    struct drill *drill = arg;
-    enum rc rc;
-
-    TRY(world_barrier(w));
-    if (w->rank == 1) {
-        if (drill->end == DIES)
-            world_die(w);
-        rc = rc_raise(RC_IO, "the disk is full");
-        if (drill->end == ABORTS)
-            world_abort(w, rc);
-        return rc;
-    }
-    rc = meet(w, drill->meeting);
-    if (rc == RC_PEER && strstr(rc_message(), "rank 1"))
-        atomic_fetch_add(&drill->n_told, 1);
-out:
-    return rc;
-}
-
-/* world.W4: every wait of every other rank ends, and the error of the run is the first failure. */
-static void a_failure_ends_every_wait(void **state)
+/* world.W4, W5 */
+static void an_end_ends_every_wait(void **state)
 {
     (void)state;
-    for (int end = RETURNS; end <= ABORTS; end++)
-        for (int meeting = BARRIER; meeting < N_MEETINGS; meeting++) {
-            struct drill drill = { .meeting = (enum meeting)meeting, .end = end };
-            assert_int_equal(world_run(&world_threads, &plain, 4, drill_body, &drill), RC_IO);
-            assert_string_equal(rc_message(), "rank 1: the disk is full");
-            assert_int_equal(atomic_load(&drill.n_told), 3);
-        }
-}
-
-/* world.W5 */
-static void a_silent_death_ends_every_wait(void **state)
-{
-    (void)state;
-    for (int meeting = BARRIER; meeting < N_MEETINGS; meeting++) {
-        struct drill drill = { .meeting = (enum meeting)meeting, .end = DIES };
-        assert_int_equal(world_run(&world_threads, &plain, 4, drill_body, &drill), RC_PEER);
-        assert_memory_equal(rc_message(), "rank 1: ", 8);
-        assert_int_equal(atomic_load(&drill.n_told), 3);
-    }
-}
-
-static enum rc wordless_body(struct world *w, void *arg)
-{
-    (void)arg;
-    return w->rank == 1 ? RC_IO : world_barrier(w);
-}
-
-static enum rc wordless_abort_body(struct world *w, void *arg)
-{
-    (void)arg;
-    if (w->rank == 1)
-        world_abort(w, RC_IO);
-    return world_barrier(w);
-}
-
-/* world.W4 of a failure that left no message. */
-static void a_failure_without_words_is_named(void **state)
-{
-    (void)state;
-    assert_int_equal(world_run(&world_threads, &plain, 2, wordless_body, NULL), RC_IO);
-    assert_string_equal(rc_message(), "rank 1: file or socket error");
-    assert_int_equal(world_run(&world_threads, &plain, 2, wordless_abort_body, NULL), RC_IO);
-    assert_string_equal(rc_message(), "rank 1: file or socket error");
+    ends_are_told(&world_threads, &plain);
 }
 
 struct binding {
@@ -276,9 +180,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest test[] = {
         cmocka_unit_test(suite_passes),
         cmocka_unit_test(suite_catches_mutants),
-        cmocka_unit_test(a_failure_ends_every_wait),
-        cmocka_unit_test(a_silent_death_ends_every_wait),
-        cmocka_unit_test(a_failure_without_words_is_named),
+        cmocka_unit_test(an_end_ends_every_wait),
         cmocka_unit_test(cores_are_shared_equally),
         cmocka_unit_test(guests_have_the_cores_of_workers),
         cmocka_unit_test(one_rank_is_opened),
