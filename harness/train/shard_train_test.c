@@ -123,7 +123,7 @@ static void a_sharded_run_goes_on_alike(void **state)
 }
 
 /* lenet, 4 workers in shards of 4: 160 + 4640 parameters of convolutions; fc3 has 64 rows of 129, fc4 10 of 65, of
- * which the shards have 2, 3, 2, 3. What crosses: shard_test.c, 8 images at 4 bytes. */
+ * which the shards have 2, 3, 2, 3. What crosses: parallel_test.c, 8 images at 4 bytes. */
 static void figures_are_known(void **state)
 {
     struct train_result r;
