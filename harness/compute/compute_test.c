@@ -18,6 +18,7 @@
 #include "harness/compute/suite/compute_mutants.h"
 #include "harness/compute/suite/compute_suite.h"
 #include "harness/compute/suite/gpu_skip.h"
+#include "harness/compute/suite/reference.h"
 
 #if GRADMARK_CUDA_ON_HOST
 #include "harness/compute/cuda/on_host/on_host_test.h"
@@ -201,6 +202,20 @@ static void allocations_are_counted(void **state)
     free(r);
 }
 
+/* Of dropout, which the suite compares with the reference's: it keeps its share, and SplitMix64 is SplitMix64. */
+static void the_reference_keeps_its_share(void **state)
+{
+    size_t n_kept = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < 100000; i++)
+        n_kept += reference_kept(5, i, 0.6f);
+    assert_true(n_kept > 59000 && n_kept < 61000); /* 6 standard deviations are 930 */
+    /* Number 0 from state 0 is e220a8397b1dcdaf: its upper 24 bits are 0.88331... of 2^24. */
+    assert_true(reference_kept(0, 0, 0.8834f));
+    assert_false(reference_kept(0, 0, 0.8833f));
+}
+
 static void count_tick(void *arg)
 {
     ++*(int *)arg;
@@ -278,7 +293,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest control[] = { cmocka_unit_test(control_passes) };
     const struct CMUnitTest emulated[] = { cmocka_unit_test(emulated_gemms_are_judged) };
     const struct CMUnitTest registry[] = { cmocka_unit_test(registry_names_the_nearest),
-                                           cmocka_unit_test(precisions_are_found) };
+                                           cmocka_unit_test(precisions_are_found),
+                                           cmocka_unit_test(the_reference_keeps_its_share) };
     const struct CMUnitTest allocation[] = { cmocka_unit_test(allocations_are_counted),
                                              cmocka_unit_test(opening_memory_ticks),
                                              cmocka_unit_test(passing_time_ticks) };

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/compute/side.h"
 #include "harness/compute/suite/emulated_stream.h"
@@ -88,176 +89,59 @@ static enum rc fake_sync(struct compute *c)
     return compute_sync(cpu_of(c));
 }
 
-static void fake_gemm(struct compute *c, const struct gemm *op)
+/* The arrays of an operation, which is passed on with their addresses on the host. */
+static void to_host(void *op, const size_t *at_bytes, size_t n)
 {
-    struct gemm host = *op;
-
-    host.a = host_address(op->a);
-    host.b = host_address(op->b);
-    host.c = host_address(op->c);
-    compute_cpu.gemm(cpu_of(c), &host);
+    for (size_t i = 0; i < n; i++) {
+        char *member = (char *)op + at_bytes[i];
+        void *array;
+        memcpy(&array, member, sizeof array);
+        array = host_address(array);
+        memcpy(member, &array, sizeof array);
+    }
 }
 
-static void fake_conv(struct compute *c, const struct conv_forward *op)
-{
-    struct conv_forward host = *op;
+#define OPERATION(member, type, ...)                                    \
+    static void fake_##member(struct compute *c, const struct type *op) \
+    {                                                                   \
+        static const size_t at_bytes[] = { __VA_ARGS__ };               \
+        struct type host = *op;                                         \
+                                                                        \
+        to_host(&host, at_bytes, sizeof at_bytes / sizeof *at_bytes);   \
+        compute_cpu.member(cpu_of(c), &host);                           \
+    }
+#define OF(type, array) offsetof(struct type, array)
 
-    host.y = host_address(op->y);
-    host.x = host_address(op->x);
-    host.weight = host_address(op->weight);
-    host.epilogue.scale = host_address(op->epilogue.scale);
-    host.epilogue.shift = host_address(op->epilogue.shift);
-    host.epilogue.add = host_address(op->epilogue.add);
-    compute_cpu.conv(cpu_of(c), &host);
-}
+#define OF_POOL OF(pool_forward, y), OF(pool_forward, argmax), OF(pool_forward, x)
+#define OF_POOL_GRAD OF(pool_grad, dx), OF(pool_grad, dy), OF(pool_grad, argmax)
 
-static void fake_conv_input_grad(struct compute *c, const struct conv_input_grad *op)
-{
-    struct conv_input_grad host = *op;
-
-    host.dx = host_address(op->dx);
-    host.dy = host_address(op->dy);
-    host.weight = host_address(op->weight);
-    compute_cpu.conv_input_grad(cpu_of(c), &host);
-}
-
-static void fake_conv_weight_grad(struct compute *c, const struct conv_weight_grad *op)
-{
-    struct conv_weight_grad host = *op;
-
-    host.dweight = host_address(op->dweight);
-    host.dy = host_address(op->dy);
-    host.x = host_address(op->x);
-    compute_cpu.conv_weight_grad(cpu_of(c), &host);
-}
-
-static void fake_conv_bias_grad(struct compute *c, const struct conv_bias_grad *op)
-{
-    struct conv_bias_grad host = *op;
-
-    host.dbias = host_address(op->dbias);
-    host.dy = host_address(op->dy);
-    host.relu = host_address(op->relu);
-    compute_cpu.conv_bias_grad(cpu_of(c), &host);
-}
-
-static void fake_batch_norm(struct compute *c, const struct batch_norm_forward *op)
-{
-    struct batch_norm_forward host = *op;
-
-    host.z = host_address(op->z);
-    host.mean = host_address(op->mean);
-    host.inv_std = host_address(op->inv_std);
-    host.running_mean = host_address(op->running_mean);
-    host.running_var = host_address(op->running_var);
-    host.y = host_address(op->y);
-    host.gamma = host_address(op->gamma);
-    host.beta = host_address(op->beta);
-    host.add = host_address(op->add);
-    compute_cpu.batch_norm(cpu_of(c), &host);
-}
-
-static void fake_batch_norm_fold(struct compute *c, const struct batch_norm_fold *op)
-{
-    struct batch_norm_fold host = *op;
-
-    host.scale = host_address(op->scale);
-    host.shift = host_address(op->shift);
-    host.gamma = host_address(op->gamma);
-    host.beta = host_address(op->beta);
-    host.running_mean = host_address(op->running_mean);
-    host.running_var = host_address(op->running_var);
-    compute_cpu.batch_norm_fold(cpu_of(c), &host);
-}
-
-static void fake_batch_norm_grad(struct compute *c, const struct batch_norm_grad *op)
-{
-    struct batch_norm_grad host = *op;
-
-    host.dy = host_address(op->dy);
-    host.dgamma = host_address(op->dgamma);
-    host.dbeta = host_address(op->dbeta);
-    host.dz = host_address(op->dz);
-    host.y = host_address(op->y);
-    host.z = host_address(op->z);
-    host.gamma = host_address(op->gamma);
-    host.beta = host_address(op->beta);
-    host.mean = host_address(op->mean);
-    host.inv_std = host_address(op->inv_std);
-    compute_cpu.batch_norm_grad(cpu_of(c), &host);
-}
-
-static void fake_softmax_xent(struct compute *c, const struct softmax_xent *op)
-{
-    struct softmax_xent host = *op;
-
-    host.dlogits = host_address(op->dlogits);
-    host.logits = host_address(op->logits);
-    host.label = host_address(op->label);
-    compute_cpu.softmax_xent(cpu_of(c), &host);
-}
-
-static struct pool_forward host_pool(const struct pool_forward *op)
-{
-    struct pool_forward host = *op;
-
-    host.y = host_address(op->y);
-    host.argmax = host_address(op->argmax);
-    host.x = host_address(op->x);
-    return host;
-}
-
-static struct pool_grad host_pool_grad(const struct pool_grad *op)
-{
-    struct pool_grad host = *op;
-
-    host.dx = host_address(op->dx);
-    host.dy = host_address(op->dy);
-    host.argmax = host_address(op->argmax);
-    return host;
-}
-
-static void fake_max_pool(struct compute *c, const struct pool_forward *op)
-{
-    const struct pool_forward host = host_pool(op);
-
-    compute_cpu.max_pool(cpu_of(c), &host);
-}
-
-static void fake_max_pool_grad(struct compute *c, const struct pool_grad *op)
-{
-    const struct pool_grad host = host_pool_grad(op);
-
-    compute_cpu.max_pool_grad(cpu_of(c), &host);
-}
-
-static void fake_avg_pool(struct compute *c, const struct pool_forward *op)
-{
-    const struct pool_forward host = host_pool(op);
-
-    compute_cpu.avg_pool(cpu_of(c), &host);
-}
-
-static void fake_avg_pool_grad(struct compute *c, const struct pool_grad *op)
-{
-    const struct pool_grad host = host_pool_grad(op);
-
-    compute_cpu.avg_pool_grad(cpu_of(c), &host);
-}
-
-static void fake_adaptive_pool(struct compute *c, const struct pool_forward *op)
-{
-    const struct pool_forward host = host_pool(op);
-
-    compute_cpu.adaptive_pool(cpu_of(c), &host);
-}
-
-static void fake_adaptive_pool_grad(struct compute *c, const struct pool_grad *op)
-{
-    const struct pool_grad host = host_pool_grad(op);
-
-    compute_cpu.adaptive_pool_grad(cpu_of(c), &host);
-}
+OPERATION(gemm, gemm, OF(gemm, a), OF(gemm, b), OF(gemm, c))
+OPERATION(conv, conv_forward, OF(conv_forward, y), OF(conv_forward, x), OF(conv_forward, weight),
+          OF(conv_forward, epilogue.scale), OF(conv_forward, epilogue.shift), OF(conv_forward, epilogue.add))
+OPERATION(conv_input_grad, conv_input_grad, OF(conv_input_grad, dx), OF(conv_input_grad, dy),
+          OF(conv_input_grad, weight))
+OPERATION(conv_weight_grad, conv_weight_grad, OF(conv_weight_grad, dweight), OF(conv_weight_grad, dy),
+          OF(conv_weight_grad, x))
+OPERATION(conv_bias_grad, conv_bias_grad, OF(conv_bias_grad, dbias), OF(conv_bias_grad, dy), OF(conv_bias_grad, relu))
+OPERATION(batch_norm, batch_norm_forward, OF(batch_norm_forward, z), OF(batch_norm_forward, mean),
+          OF(batch_norm_forward, inv_std), OF(batch_norm_forward, running_mean), OF(batch_norm_forward, running_var),
+          OF(batch_norm_forward, y), OF(batch_norm_forward, gamma), OF(batch_norm_forward, beta),
+          OF(batch_norm_forward, add))
+OPERATION(batch_norm_fold, batch_norm_fold, OF(batch_norm_fold, scale), OF(batch_norm_fold, shift),
+          OF(batch_norm_fold, gamma), OF(batch_norm_fold, beta), OF(batch_norm_fold, running_mean),
+          OF(batch_norm_fold, running_var))
+OPERATION(batch_norm_grad, batch_norm_grad, OF(batch_norm_grad, dy), OF(batch_norm_grad, dgamma),
+          OF(batch_norm_grad, dbeta), OF(batch_norm_grad, dz), OF(batch_norm_grad, y), OF(batch_norm_grad, z),
+          OF(batch_norm_grad, gamma), OF(batch_norm_grad, beta), OF(batch_norm_grad, mean),
+          OF(batch_norm_grad, inv_std))
+OPERATION(softmax_xent, softmax_xent, OF(softmax_xent, dlogits), OF(softmax_xent, logits), OF(softmax_xent, label))
+OPERATION(max_pool, pool_forward, OF_POOL)
+OPERATION(max_pool_grad, pool_grad, OF_POOL_GRAD)
+OPERATION(avg_pool, pool_forward, OF_POOL)
+OPERATION(avg_pool_grad, pool_grad, OF_POOL_GRAD)
+OPERATION(adaptive_pool, pool_forward, OF_POOL)
+OPERATION(adaptive_pool_grad, pool_grad, OF_POOL_GRAD)
+#undef OPERATION
 
 static void fake_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key)
 {
