@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * transport_zmq_test.c WORLD RANKS [INTERFACE [secure]] - faults that only the zmq transport meets: frames from outside
- * and floods of them, a lost message, connections that are cut, limits of open files, ranks that leave in any order.
+ * and floods of them, connections that are cut, limits of open files, ranks that leave in any order.
  * RANKS 0: as many as were launched.
  */
 #include <arpa/inet.h>
@@ -23,7 +23,6 @@
 #include "harness/net/transport_zmq.h"
 #include "harness/net/zmq_files.h"
 #include "harness/net/zmq_frame.h"
-#include "harness/net/zmq_inbox.h"
 
 extern const struct transport_ops transport_zmq;
 
@@ -240,70 +239,6 @@ static void case_close_order(struct suite *s)
     }
 }
 
-static void send_frame(struct suite *s, void *socket, struct frame_pool *pool, struct frame head, int sender,
-                       uint64_t sequence)
-{
-    zmq_msg_t msg;
-
-    head.sender = sender;
-    head.sequence = sequence;
-    if (EXPECT_OK(s, frame_write(&msg, pool, &head, &(struct xfer){ 0 })))
-        EXPECT(s, zmq_msg_send(&msg, socket, 0) >= 0);
-}
-
-/* A message that never came shows with the next one, and ends what comes from its sender, but not from others: by
- * itself, without a second rank. */
-static void case_gap(struct suite *s)
-{
-    static const unsigned char token[FRAME_TOKEN_BYTES] = { 1, 2, 3 };
-    void *context = zmq_ctx_new(), *socket = NULL;
-    struct frame_pool *pool = NULL;
-    struct inbox *in = NULL;
-    struct frame head = { .tag = TAG_ANY };
-    struct arrival *a[3] = { NULL };
-    char endpoint[64];
-    int from = FROM_NOBODY;
-
-    s->name = "gap";
-    memcpy(head.token, token, sizeof token);
-    if (!EXPECT(s, context != NULL) || !EXPECT_OK(s, frame_pool_open(&pool)) ||
-        !EXPECT_OK(s, inbox_open(&in, context, 0, 3)) ||
-        !EXPECT_OK(s, inbox_listen(in, "inproc://gap", endpoint, sizeof endpoint)))
-        goto out;
-    inbox_set_token(in, token);
-    socket = zmq_socket(context, ZMQ_PUSH);
-    if (!EXPECT(s, socket && zmq_connect(socket, endpoint) == 0))
-        goto out;
-    send_frame(s, socket, pool, head, 1, 0);
-    EXPECT_OK(s, inbox_receive(in, 1000, &from));
-    EXPECT(s, from == 1);
-    EXPECT_OK(s, inbox_check(in, 1));
-    EXPECT(s, inbox_broken_sender(in) == -1);
-    send_frame(s, socket, pool, head, 1, 2);
-    send_frame(s, socket, pool, head, 1, 1); /* too late */
-    send_frame(s, socket, pool, head, 2, 0);
-    for (int i = 0; i < 3; i++)
-        EXPECT_OK(s, inbox_receive(in, 1000, &from));
-    EXPECT(s, from == 2);
-    EXPECT(s, inbox_check(in, 1) == RC_PEER);
-    EXPECT(s, strstr(rc_message(), "rank 1: message 2 came where 1 was due") != NULL);
-    EXPECT_OK(s, inbox_check(in, 2));
-    EXPECT(s, inbox_broken_sender(in) == 1);
-    EXPECT(s, inbox_broken_sender(in) == -1); /* once */
-    for (int i = 0; i < 3; i++)
-        EXPECT_OK(s, inbox_take_any(in, &a[i]));
-    EXPECT(s, a[0] && a[0]->sender == 1 && a[1] && a[1]->sender == 2 && !a[2]);
-    for (int i = 0; i < 3; i++)
-        if (a[i])
-            inbox_end(in, a[i]);
-out:
-    if (socket)
-        zmq_close(socket);
-    inbox_close(&in);
-    frame_pool_close(&pool);
-    zmq_ctx_term(context);
-}
-
 /* Is this a TCP connection of this process to the port? */
 static bool goes_to(int fd, int port)
 {
@@ -489,7 +424,6 @@ static enum rc body(struct world *w, void *arg)
     case_cut(&s);
     case_cut_and_leave(&s);
     case_close_order(&s);
-    case_gap(&s);
     if (!(w->ops->module.caps & WORLD_SHARED_MEMORY)) {
         case_files(&s);
         case_too_few_files(&s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zmq_inbox_test.c - numbers that are not due, frames that are too long, messages that nobody awaits, and what is owed:
- * net.I1 to I4. (A gap where nobody reconnects: transport_zmq_test.c.) */
+ * net.I1 to I4. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -175,6 +175,35 @@ static void what_is_not_due_is_dropped_I1(void **state)
     assert_int_equal(inbox_n_received(k.in, 2), 0);
     assert_int_equal(inbox_check(k.in, 1), RC_OK);
     assert_int_equal(inbox_broken_sender(k.in), -1);
+    kit_close(&k);
+}
+
+/* Where nobody reconnects a message that never came shows with the next one, and ends what comes from its sender, but
+ * not from others. */
+static void a_gap_is_an_error_where_nobody_reconnects_I1(void **state)
+{
+    const struct inbox_limits none = { 0 };
+    struct kit k;
+
+    (void)state;
+    kit_open(&k, &none);
+    send_message(&k, 1, 0, TAG_ANY, 5);
+    assert_int_equal(receive(&k), 1);
+    assert_int_equal(inbox_check(k.in, 1), RC_OK);
+    assert_int_equal(inbox_broken_sender(k.in), -1);
+    send_message(&k, 1, 2, TAG_ANY, 6);
+    send_message(&k, 1, 1, TAG_ANY, 7); /* too late */
+    send_message(&k, 2, 0, TAG_ANY, 8);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(receive(&k), i < 2 ? 1 : 2);
+    assert_int_equal(inbox_check(k.in, 1), RC_PEER);
+    assert_non_null(strstr(rc_message(), "rank 1: message 2 came where 1 was due"));
+    assert_int_equal(inbox_check(k.in, 2), RC_OK);
+    assert_int_equal(inbox_broken_sender(k.in), 1);
+    assert_int_equal(inbox_broken_sender(k.in), -1); /* once */
+    takes(&k, 1, 5);
+    takes(&k, 2, 8);
+    takes_none(&k);
     kit_close(&k);
 }
 
@@ -366,6 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_divided_frame_is_two_parts),
         cmocka_unit_test(what_is_not_due_is_dropped_I1),
+        cmocka_unit_test(a_gap_is_an_error_where_nobody_reconnects_I1),
         cmocka_unit_test(a_longer_frame_ends_its_connection_I2),
         cmocka_unit_test(so_many_wait_to_be_awaited_I3),
         cmocka_unit_test(half_a_window_is_owed_I4),
