@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "harness/base/rng.h"
-#include "harness/cluster/cluster.h"
 #include "harness/world/world.h"
 #include "ps/ps.h"
 #include "ps/suite/ps_rank.h"
@@ -24,11 +23,10 @@ static const struct consistency rules[N_RULES] = { { CONSISTENCY_ASYNC, 0 }, { C
                                                    { CONSISTENCY_SYNC, 2 },  { CONSISTENCY_SYNC, 3 } };
 
 struct check {
-    const struct transport_ops *transport;
-    uint64_t n_schedules;
     uint64_t unit_ns;                    /* of a pause */
     _Atomic int n_failures;              /* of this process, on all its ranks */
     _Atomic uint32_t most_lead[N_RULES]; /* that any worker was told */
+    uint32_t n_late[N_WORKERS];          /* of each in this schedule: parts, of which a step has N_SERVERS */
 };
 
 struct rank { /* of one schedule */
@@ -36,8 +34,6 @@ struct rank { /* of one schedule */
     struct world *w;
     uint64_t schedule;
     const struct consistency *rule;
-    struct sync *sync;
-    uint32_t n_late; /* of this worker: parts, of which a step has N_SERVERS */
 };
 
 static void expect(const struct rank *r, bool holds, const char *what, int step, const float *param)
@@ -92,23 +88,27 @@ static void dawdle(const struct rank *r, int step)
     world_pause(r->w, (is_slow ? 10 : 1) * (rng_u64(2, RNG_TEST, key) % 100) * r->c->unit_ns);
 }
 
-static enum rc work(struct rank *r)
+static enum rc work(struct ps_rank *at, void *arg, uint64_t schedule)
 {
+    struct check *c = arg;
+    struct rank rank = { c, at->w, schedule, &rules[schedule % N_RULES] }, *r = &rank;
+    const size_t rule = schedule % N_RULES;
     float param[N_PARAMS] = { 0 }, grad[N_PARAMS] = { 0 };
-    const size_t rule = (size_t)(r->rule - rules);
+    uint32_t n_late = 0; /* of this worker: parts, of which a step has N_SERVERS */
     enum rc rc = RC_OK;
 
     grad[r->w->rank] = grad[N_WORKERS + r->w->rank] = 1;
     for (int step = 0; step < N_STEPS; step++) {
         struct chunk_cost cost = { 0 };
         dawdle(r, step);
-        TRY(ps_push_pull(r->sync, 1.0f, param, grad, &cost));
-        r->n_late += cost.late_count;
+        TRY(ps_push_pull(at->sync, 1.0f, param, grad, &cost));
+        n_late += cost.late_count;
         if (cost.lead_count > r->c->most_lead[rule])
             r->c->most_lead[rule] = cost.lead_count;
         check_read(r, param, step + 1);
     }
-    TRY(sync_ps.servers->final(r->sync, param, NULL));
+    c->n_late[r->w->rank] = n_late;
+    TRY(sync_ps.servers->final(at->sync, param, NULL));
     if (r->w->rank > 0)
         return RC_OK;
     const int n_dropped = r->rule->kind == CONSISTENCY_SYNC ? (int)r->rule->bound_count : 0;
@@ -121,18 +121,25 @@ out:
     return rc;
 }
 
-/* In all workers together, and as the servers count them. */
-static enum rc check_late(const struct rank *r)
+static void choose(struct sync_env *env, uint64_t schedule)
 {
-    const bool is_sync = r->rule->kind == CONSISTENCY_SYNC;
+    env->consistency = rules[schedule % N_RULES];
+}
+
+/* In all workers together, and as the servers count them. */
+static enum rc check_late(const struct ps_rank *at, void *arg, uint64_t schedule)
+{
+    const struct rank rank = { arg, at->w, schedule, &rules[schedule % N_RULES] }, *r = &rank;
+    const bool is_sync = r->rule->kind == CONSISTENCY_SYNC, is_server = r->w->rank >= N_WORKERS;
     struct server_facts facts = { .late_count = 0 };
     struct late {
         uint64_t of_worker, of_server, applied;
-    } own = { .of_worker = r->n_late }, all[N_WORKERS + N_SERVERS] = { { 0, 0, 0 } }, sum = { 0, 0, 0 };
+    } own = { .of_worker = is_server ? 0 : r->c->n_late[r->w->rank] }, all[N_WORKERS + N_SERVERS] = { { 0, 0, 0 } },
+      sum = { 0, 0, 0 };
     enum rc rc;
 
-    if (r->w->rank >= N_WORKERS)
-        sync_ps.servers->served(r->sync, &facts);
+    if (is_server)
+        sync_ps.servers->served(at->sync, &facts);
     own.of_server = facts.late_count;
     for (int i = 0; i < STALENESS_BINS; i++)
         own.applied += facts.pushes_count[i];
@@ -148,46 +155,6 @@ static enum rc check_late(const struct rank *r)
            none);
     expect(r, sum.applied == N_WORKERS * N_STEPS * N_SERVERS - n_late, "applied gradients are counted", N_STEPS, none);
 out:
-    return rc;
-}
-
-static enum rc run_schedule(struct rank *r, const struct sync_env *rest)
-{
-    static const float zeros[N_PARAMS] = { 0 };
-    struct transport *transport = NULL;
-    struct sync_env env = *rest;
-    enum rc rc;
-
-    TRY(transport_open(&transport, r->c->transport, r->w));
-    env.transport = transport;
-    env.consistency = *r->rule;
-    env.slice_param = zeros;
-    TRY(sync_ps.open(&r->sync, &env));
-    TRY(r->w->rank < N_WORKERS ? work(r) : sync_ps.servers->serve(r->sync, 0));
-    TRY(check_late(r));
-out:
-    transport_close(&transport);
-    if (r->sync)
-        sync_ps.close(&r->sync);
-    return rc;
-}
-
-static enum rc body(struct world *w, void *arg)
-{
-    struct check *c = arg;
-    struct ps_rank rank;
-    struct sync_env env;
-    enum rc rc;
-
-    TRY(ps_rank_open_split(&rank, &env, w, N_PARAMS, N_WORKERS, N_SERVERS));
-    for (uint64_t i = 0; i < c->n_schedules; i++) {
-        struct rank r = { .c = c, .w = w, .schedule = i, .rule = &rules[i % N_RULES] };
-        TRY(run_schedule(&r, &env));
-    }
-out:
-    if (rc != RC_OK)
-        world_abort(w, rc);
-    ps_rank_close(&rank);
     return rc;
 }
 
@@ -209,21 +176,18 @@ static int check_reached(struct check *c)
 
 int main(int argc, char **argv)
 {
-    const struct world_ops *world = NULL;
-    struct cluster cluster;
     struct check c = { .unit_ns = 1000 };
+    struct ps_trial trial = { .n_params = N_PARAMS,
+                              .n_workers = N_WORKERS,
+                              .n_servers = N_SERVERS,
+                              .n_cases = argc == 4 ? strtoull(argv[3], NULL, 10) : 0,
+                              .choose = choose,
+                              .work = work,
+                              .end = check_late,
+                              .arg = &c };
+    const int exit_code = ps_trial_main(argc, argv, &trial, &c.n_failures);
 
-    cluster_default(&cluster);
-    if (argc != 4 || world_find(&world, argv[1]) != RC_OK || transport_find(&c.transport, argv[2]) != RC_OK) {
-        fprintf(stderr, "usage: consistency_test WORLD TRANSPORT N\n");
-        return 2;
-    }
-    c.n_schedules = strtoull(argv[3], NULL, 10);
-    const struct world_opts opts = { .cluster = &cluster };
-    if (world_run(world, &opts, N_WORKERS + N_SERVERS, body, &c) != RC_OK) {
-        fprintf(stderr, "%s\n", rc_message());
-        return 1;
-    }
-    const bool is_virtual = world->module.caps & WORLD_VIRTUAL_TIME;
-    return c.n_failures + (is_virtual ? check_reached(&c) : 0) > 0;
+    if (exit_code > 0 || trial.n_cases == 0)
+        return exit_code > 0 ? exit_code : 2;
+    return strcmp(argv[1], "sim") == 0 && check_reached(&c) > 0;
 }

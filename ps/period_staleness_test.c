@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cluster/cluster.h"
 #include "harness/world/world.h"
 #include "ps/ps.h"
 #include "ps/suite/ps_rank.h"
@@ -26,7 +25,6 @@ static const struct {
 enum { N_STEPS = sizeof step / sizeof *step };
 
 struct check {
-    const struct transport_ops *transport;
     _Atomic int n_done; /* steps */
     _Atomic int n_failures;
 };
@@ -75,14 +73,17 @@ static void check_params(struct check *c, const float *param, int n)
         expect(c, (long)param[i], -pushes_by(i % N_WORKERS, n), n, "a parameter that was pulled");
 }
 
-static enum rc work_steps(struct check *c, struct world *w, struct sync *sync)
+static enum rc work(struct ps_rank *r, void *arg, uint64_t k)
 {
+    struct check *c = arg;
+    struct world *w = r->w;
     float param[N_PARAMS] = { 0 }, grad[N_PARAMS] = { 0 }, kept[N_PARAMS];
     enum rc rc = RC_OK;
 
+    (void)k;
     grad[w->rank] = grad[N_WORKERS + w->rank] = 1;
     for (int n = 0; n < N_STEPS; n++) {
-        const struct chunk_work work = { 0, step[n].push_pull, 1, param, grad };
+        const struct chunk_work of_step = { 0, step[n].push_pull, 1, param, grad };
         struct chunk_cost cost = { 0 };
         if (step[n].worker != w->rank)
             continue;
@@ -92,8 +93,8 @@ static enum rc work_steps(struct check *c, struct world *w, struct sync *sync)
         }
         memcpy(kept, param, sizeof kept);
         if (step[n].push_pull != NONE) {
-            TRY(ps_post(sync, &work));
-            TRY(ps_complete(sync, param, &cost));
+            TRY(ps_post(r->sync, &of_step));
+            TRY(ps_complete(r->sync, param, &cost));
         }
         if (step[n].push_pull & PUSH)
             expect(c, cost.staleness_count, staleness_of(n), n, "staleness");
@@ -106,7 +107,7 @@ static enum rc work_steps(struct check *c, struct world *w, struct sync *sync)
             expect(c, memcmp(kept, param, sizeof kept), 0, n, "that parameters change without a pull");
         c->n_done++;
     }
-    TRY(sync_ps.servers->final(sync, param, NULL));
+    TRY(sync_ps.servers->final(r->sync, param, NULL));
     if (w->rank == 0)
         check_params(c, param, N_STEPS - 1);
 out:
@@ -114,56 +115,31 @@ out:
 }
 
 /* All gradients of all workers were applied, each once. */
-static void check_served(struct check *c, const struct sync *sync)
+static enum rc check_served(const struct ps_rank *r, void *arg, uint64_t k)
 {
     struct server_facts facts = { .late_count = 0 };
     long n_pushes = 0;
 
-    sync_ps.servers->served(sync, &facts);
+    (void)k;
+    if (r->w->rank < N_WORKERS)
+        return RC_OK;
+    sync_ps.servers->served(r->sync, &facts);
     for (int i = 0; i < STALENESS_BINS; i++)
         n_pushes += facts.pushes_count[i];
-    expect(c, n_pushes, pushes_by(0, N_STEPS - 1) + pushes_by(1, N_STEPS - 1), N_STEPS, "pushes at a server");
-}
-
-static enum rc body(struct world *w, void *arg)
-{
-    static const float zeros[N_PARAMS] = { 0 };
-    struct check *c = arg;
-    struct ps_rank rank;
-    struct sync_env env;
-    enum rc rc;
-
-    TRY(ps_rank_open_split(&rank, &env, w, N_PARAMS, N_WORKERS, N_SERVERS));
-    TRY(transport_open(&rank.transport, c->transport, w));
-    env.transport = rank.transport;
-    env.slice_param = zeros;
-    TRY(sync_ps.open(&rank.sync, &env));
-    TRY(w->rank < N_WORKERS ? work_steps(c, w, rank.sync) : sync_ps.servers->serve(rank.sync, 0));
-    if (w->rank >= N_WORKERS)
-        check_served(c, rank.sync);
-    TRY(world_barrier(w));
-out:
-    if (rc != RC_OK)
-        world_abort(w, rc);
-    ps_rank_close(&rank);
-    return rc;
+    expect(arg, n_pushes, pushes_by(0, N_STEPS - 1) + pushes_by(1, N_STEPS - 1), N_STEPS, "pushes at a server");
+    return RC_OK;
 }
 
 int main(int argc, char **argv)
 {
-    const struct world_ops *world = NULL;
-    struct cluster cluster;
-    struct check c = { .transport = NULL };
+    struct check c = { .n_failures = 0 };
+    struct ps_trial trial = { .n_params = N_PARAMS,
+                              .n_workers = N_WORKERS,
+                              .n_servers = N_SERVERS,
+                              .n_cases = 1,
+                              .work = work,
+                              .end = check_served,
+                              .arg = &c };
 
-    cluster_default(&cluster);
-    if (argc != 3 || world_find(&world, argv[1]) != RC_OK || transport_find(&c.transport, argv[2]) != RC_OK) {
-        fprintf(stderr, "usage: period_staleness_test WORLD TRANSPORT\n");
-        return 2;
-    }
-    const struct world_opts opts = { .cluster = &cluster };
-    if (world_run(world, &opts, N_WORKERS + N_SERVERS, body, &c) != RC_OK) {
-        fprintf(stderr, "%s\n", rc_message());
-        return 1;
-    }
-    return c.n_failures > 0;
+    return ps_trial_main(argc, argv, &trial, &c.n_failures);
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cluster/cluster.h"
 #include "harness/world/world.h"
 #include "ps/ps.h"
 #include "ps/suite/ps_rank.h"
@@ -30,7 +29,6 @@ static const struct {
                      { { CONSISTENCY_SSP, N_PUSHES }, LR_STALENESS_INVERSE } };
 
 struct check {
-    const struct transport_ops *transport;
     _Atomic int n_done[N_CASES]; /* pushes: whose turn it is */
     _Atomic int n_failures;
 };
@@ -65,8 +63,11 @@ static double wanted_after(int k, int push)
     return sum;
 }
 
-static enum rc work(struct check *c, struct world *w, struct sync *sync, int k)
+static enum rc work(struct ps_rank *r, void *arg, uint64_t number)
 {
+    struct check *c = arg;
+    struct world *w = r->w;
+    const int k = (int)number;
     float param[N_PARAMS] = { 0 }, grad[N_PARAMS] = { 0 };
     enum rc rc = RC_OK;
 
@@ -79,7 +80,7 @@ static enum rc work(struct check *c, struct world *w, struct sync *sync, int k)
             TRY(world_check(w));
             world_pause(w, POLL_NS);
         }
-        TRY(ps_push_pull(sync, rates[push % 2], param, grad, &cost));
+        TRY(ps_push_pull(r->sync, rates[push % 2], param, grad, &cost));
         c->n_done[k]++;
         const double wanted = wanted_after(k, push);
         expect(c, (int)cost.staleness_count == staleness_of(push), k, push, "staleness", cost.staleness_count,
@@ -89,49 +90,15 @@ static enum rc work(struct check *c, struct world *w, struct sync *sync, int k)
             expect(c, fabs(is - wanted) < 1e-5, k, push, "the worker's parameter", is, wanted);
         }
     }
-    TRY(sync_ps.servers->final(sync, param, NULL));
+    TRY(sync_ps.servers->final(r->sync, param, NULL));
 out:
     return rc;
 }
 
-static enum rc run_case(struct check *c, struct world *w, const struct sync_env *rest, int k)
+static void choose(struct sync_env *env, uint64_t k)
 {
-    static const float zeros[N_PARAMS] = { 0 };
-    struct transport *transport = NULL;
-    struct sync_env env = *rest;
-    struct sync *sync = NULL;
-    enum rc rc;
-
-    TRY(transport_open(&transport, c->transport, w));
-    env.transport = transport;
-    env.consistency = cases[k].consistency;
-    env.lr_staleness = cases[k].rule;
-    env.slice_param = zeros;
-    TRY(sync_ps.open(&sync, &env));
-    TRY(w->rank < N_WORKERS ? work(c, w, sync, k) : sync_ps.servers->serve(sync, 0));
-    TRY(world_barrier(w));
-out:
-    transport_close(&transport);
-    if (sync)
-        sync_ps.close(&sync);
-    return rc;
-}
-
-static enum rc body(struct world *w, void *arg)
-{
-    struct check *c = arg;
-    struct ps_rank rank;
-    struct sync_env env;
-    enum rc rc;
-
-    TRY(ps_rank_open_split(&rank, &env, w, N_PARAMS, N_WORKERS, N_SERVERS));
-    for (int k = 0; k < N_CASES; k++)
-        TRY(run_case(c, w, &env, k));
-out:
-    if (rc != RC_OK)
-        world_abort(w, rc);
-    ps_rank_close(&rank);
-    return rc;
+    env->consistency = cases[k].consistency;
+    env->lr_staleness = cases[k].rule;
 }
 
 /* The rate itself: to the bit where the gradient is not late. */
@@ -154,20 +121,15 @@ static void check_rates(struct check *c)
 
 int main(int argc, char **argv)
 {
-    const struct world_ops *world = NULL;
-    struct cluster cluster;
-    struct check c = { .transport = NULL };
+    struct check c = { .n_failures = 0 };
+    struct ps_trial trial = { .n_params = N_PARAMS,
+                              .n_workers = N_WORKERS,
+                              .n_servers = N_SERVERS,
+                              .n_cases = N_CASES,
+                              .choose = choose,
+                              .work = work,
+                              .arg = &c };
 
-    cluster_default(&cluster);
-    if (argc != 3 || world_find(&world, argv[1]) != RC_OK || transport_find(&c.transport, argv[2]) != RC_OK) {
-        fprintf(stderr, "usage: staleness_test WORLD TRANSPORT\n");
-        return 2;
-    }
     check_rates(&c);
-    const struct world_opts opts = { .cluster = &cluster };
-    if (world_run(world, &opts, N_WORKERS + N_SERVERS, body, &c) != RC_OK) {
-        fprintf(stderr, "%s\n", rc_message());
-        return 1;
-    }
-    return c.n_failures > 0;
+    return ps_trial_main(argc, argv, &trial, &c.n_failures);
 }
