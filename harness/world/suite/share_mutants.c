@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* share_mutants.c - shares of threads with one bug each. A mutant's share is a copy, whose pointers it can change. */
-#include "harness/world/suite/share_mutants.h"
+#include "harness/world/suite/suite_mutants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -289,9 +289,9 @@ MUTANT(hasty, group_of, open_share, ring, hasty_wait, close_share)
 MUTANT(deaf, group_of, open_share, ring, deaf_wait, close_share)
 MUTANT(collective, group_of, open_share, ring, wait, collective_close)
 
-const struct share_mutant *share_mutants(void)
+const struct suite_mutant *share_mutants(void)
 {
-    static const struct share_mutant all[] = {
+    static const struct suite_mutant all[] = {
         { "none", &none, NULL },
         { "many_hosts", &many_hosts, "host groups" },
         { "host_of_rank", &host_of_rank, "host groups" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* task_mutants.c - tasks of threads with one bug each. */
-#include "harness/world/suite/task_mutants.h"
+#include "harness/world/suite/suite_mutants.h"
 
 #include "harness/world/thread_tasks.h"
 
@@ -177,9 +177,9 @@ MUTANT(hasty, spawn, join, stop, post, hasty_wait, try_wait)
 MUTANT(greedy, spawn, join, stop, post, greedy_wait, try_wait)
 MUTANT(peeping, spawn, join, stop, post, wait, peeping_try_wait)
 
-const struct task_mutant *task_mutants(void)
+const struct suite_mutant *task_mutants(void)
 {
-    static const struct task_mutant all[] = {
+    static const struct suite_mutant all[] = {
         { "none", &none, NULL },
         { "doubled_spawns", &doubled_spawns, "spawn and join" },
         { "deaf", &deaf, "errors" },

@@ -6,7 +6,7 @@
  * taken away meanwhile. So each rank has a logical clock of its own: a reading adds 1 ns, a pause adds its
  * length, and a barrier sets the clocks of all its ranks to the latest of them.
  */
-#include "harness/world/suite/world_mutants.h"
+#include "harness/world/suite/suite_mutants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -185,9 +185,9 @@ MUTANT(hasty, now_ns, hasty_pause, barrier, allgather, gather, broadcast, split,
 MUTANT(short_cast, now_ns, pause_ns, barrier, allgather, gather, short_broadcast, split, check)
 MUTANT(anxious, now_ns, pause_ns, barrier, allgather, gather, broadcast, split, anxious_check)
 
-const struct world_mutant *world_mutants(void)
+const struct suite_mutant *world_mutants(void)
 {
-    static const struct world_mutant all[] = {
+    static const struct suite_mutant all[] = {
         { "none", &none, NULL },
         { "open_door", &open_door, "barrier" },
         { "shifted", &shifted, "allgather" },
