@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auto_sim_test.c CASE - what "auto" chooses on a simulated cluster, and why it says so: values that follow from the
- * description. A process simulates once.
+ * auto_sim_test.c - what "auto" chooses on a simulated cluster, and why it says so: values that follow from the
+ * description.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -82,71 +82,40 @@ static struct look looked(int n_ranks, size_t n_elems, const char *settings)
     return look;
 }
 
-/* 1 Gbit/s and 50 us: with 6 ranks an allreduce of many bytes is the ring's, in 10 messages of a sixth. */
-static void many_bytes_go_around_the_ring(void **state)
+static void the_cheapest_is_chosen(void **state)
 {
-    const struct look look = looked(6, 4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10");
+#define LINKS "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10"
+    static const struct {
+        int n_ranks;
+        size_t n_elems;
+        const char *settings, *chosen, *why, *and_why;
+    } of[] = {
+        /* Many bytes go around the ring, of 6 ranks in 10 messages of a sixth:
+         * 10 x (50 us + 16/6 MB / 125 MB/s) + 5 x 8 MB / 10 GB/s */
+        { 6, 4000000, LINKS, "ring", "ring for 16000000 bytes: 2.18e+05 us expected",
+          "of 50 us a message, 0 us each other one, 0.125 GB/s a link, 10 GB/s memory, 0 us a meeting" },
+        /* With 4 ranks there are as many bytes in 4 messages as in the ring's 6:
+         * 4 x 50 us + 24 MB / 125 MB/s + 3 x 12 MB / 10 GB/s */
+        { 4, 4000000, LINKS, "halving-doubling", "halving-doubling for 16000000 bytes: 1.96e+05 us expected",
+          "(ring: 1.96e+05 us)" },
+        /* Few bytes climb a tree, with 6 ranks in 4 latencies, where halving and doubling have 6. */
+        { 6, 1, LINKS, "tree", "tree for 4 bytes: 200 us expected", "(halving-doubling: 300 us)" },
+        /* An empty call takes nobody any time, the ring first of all, which is the fastest for no length and so not
+         * open. */
+        { 4, 0, LINKS, "halving-doubling", "", "" },
+        /* Ranks that share a host have its memory: 8 arrays of 4 MB, each a quarter, read or written. */
+        { 4, 4000000, LINKS ",ranks_per_host_count=4", "shm", "shm for 16000000 bytes: 3.2e+03 us expected", "" },
+        /* Several hosts sum in theirs first. */
+        { 4, 4000000, LINKS ",ranks_per_host_count=2", "hierarchical", "", "(halving-doubling: 1.96e+05 us)" },
+    };
 
     (void)state;
-    assert_string_equal(look.chosen, "ring");
-    /* 10 x (50 us + 16/6 MB / 125 MB/s) + 5 x 8 MB / 10 GB/s */
-    assert_non_null(strstr(look.why, "ring for 16000000 bytes: 2.18e+05 us expected"));
-    assert_non_null(
-        strstr(look.why, "of 50 us a message, 0 us each other one, 0.125 GB/s a link, 10 GB/s memory, 0 us a meeting"));
-}
-
-/* With 4 ranks there are as many bytes in 4 messages as in the ring's 6. */
-static void powers_of_two_are_halved(void **state)
-{
-    const struct look look = looked(4, 4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10");
-
-    (void)state;
-    assert_string_equal(look.chosen, "halving-doubling");
-    /* 4 x 50 us + 24 MB / 125 MB/s + 3 x 12 MB / 10 GB/s */
-    assert_non_null(strstr(look.why, "halving-doubling for 16000000 bytes: 1.96e+05 us expected"));
-    assert_non_null(strstr(look.why, "(ring: 1.96e+05 us)"));
-}
-
-/* With 6 ranks: 4 latencies, where halving and doubling have 6. */
-static void few_bytes_climb_a_tree(void **state)
-{
-    const struct look look = looked(6, 1, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10");
-
-    (void)state;
-    assert_string_equal(look.chosen, "tree");
-    assert_non_null(strstr(look.why, "tree for 4 bytes: 200 us expected"));
-    assert_non_null(strstr(look.why, "(halving-doubling: 300 us)"));
-}
-
-/* An empty call takes nobody any time, the ring first of all, which is the fastest for no length and so not open. */
-static void an_empty_call_is_of_one_that_is_open(void **state)
-{
-    const struct look look = looked(4, 0, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10");
-
-    (void)state;
-    assert_string_equal(look.chosen, "halving-doubling");
-}
-
-/* Ranks that share a host have its memory. */
-static void one_host_sums_in_its_memory(void **state)
-{
-    const struct look look =
-        looked(4, 4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10,ranks_per_host_count=4");
-
-    (void)state;
-    assert_string_equal(look.chosen, "shm");
-    /* 8 arrays of 4 MB, each a quarter, read or written */
-    assert_non_null(strstr(look.why, "shm for 16000000 bytes: 3.2e+03 us expected"));
-}
-
-static void several_hosts_sum_in_theirs_first(void **state)
-{
-    const struct look look =
-        looked(4, 4000000, "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10,ranks_per_host_count=2");
-
-    (void)state;
-    assert_string_equal(look.chosen, "hierarchical");
-    assert_non_null(strstr(look.why, "(halving-doubling: 1.96e+05 us)"));
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const struct look look = looked(of[i].n_ranks, of[i].n_elems, of[i].settings);
+        assert_string_equal(look.chosen, of[i].chosen);
+        if (!strstr(look.why, of[i].why) || !strstr(look.why, of[i].and_why))
+            fail_msg("case %zu: \"%s\"", i, look.why);
+    }
 }
 
 static void times_follow_from_rates(void **state)
@@ -191,24 +160,14 @@ static void memory_is_that_of_lengths_that_halve(void **state)
     assert_int_equal(need.rank_0_bytes, 4 * 4096); /* of root, for few bytes alone */
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_follow_from_rates),
         cmocka_unit_test(other_messages_cost_what_all_take_longer),
-        cmocka_unit_test(many_bytes_go_around_the_ring),
-        cmocka_unit_test(powers_of_two_are_halved),
-        cmocka_unit_test(few_bytes_climb_a_tree),
-        cmocka_unit_test(an_empty_call_is_of_one_that_is_open),
-        cmocka_unit_test(one_host_sums_in_its_memory),
-        cmocka_unit_test(several_hosts_sum_in_theirs_first),
+        cmocka_unit_test(the_cheapest_is_chosen),
         cmocka_unit_test(memory_is_that_of_lengths_that_halve),
     };
 
-    for (size_t i = 0; argc == 2 && i < sizeof tests / sizeof *tests; i++)
-        if (strcmp(argv[1], tests[i].name) == 0) {
-            const struct CMUnitTest one[] = { tests[i] };
-            return cmocka_run_group_tests(one, NULL, NULL);
-        }
-    return 2;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -651,120 +651,120 @@ out:
     return rc;
 }
 
-static void messages_take_what_the_cluster_says(void **state)
-{
 #define GROUPS LINKS ",hosts_count=4,hosts_per_group_count=2,group_latency_s=6e-6,oversubscription_ratio="
 #define SHARED LINKS ",ranks_per_host_count=4,local_sharing="
 #define GRPC ",protocol=grpc,grpc_latency_s=0,grpc_message_s=0,grpc_rate_ratio=1,grpc_process_bytes_per_s="
-    static const struct {
-        const char *what;
-        int n_workers, n_ranks;
-        const char *settings;
-        const struct flows *flows;
-        double ns[4]; /* of each message; behind the last that is not 0 all as that one; before it 0: any time */
-    } of[] = {
-        /* o + L + n G + o (Culler et al., LogP, 1993, and its extension by a gap per byte) */
-        { "a protocol adds latency and overheads",
-          2,
-          2,
-          LINKS ",protocol=rdma,rdma_latency_s=3e-6,rdma_message_s=7e-6,rdma_rate_ratio=0.5",
-          &one,
-          { 7000 + LINK_NS + 3000 + 2 * MB + 7000 } },
-        /* Three messages of a process go out 7 us after each other; each has the link for itself only until the next
+static const struct {
+    const char *what;
+    int n_workers, n_ranks;
+    const char *settings;
+    const struct flows *flows;
+    double ns[4]; /* of each message; behind the last that is not 0 all as that one; before it 0: any time */
+} costs[] = {
+    /* o + L + n G + o (Culler et al., LogP, 1993, and its extension by a gap per byte) */
+    { "a protocol adds latency and overheads",
+      2,
+      2,
+      LINKS ",protocol=rdma,rdma_latency_s=3e-6,rdma_message_s=7e-6,rdma_rate_ratio=0.5",
+      &one,
+      { 7000 + LINK_NS + 3000 + 2 * MB + 7000 } },
+    /* Three messages of a process go out 7 us after each other; each has the link for itself only until the next
          * comes. 1 MB at 1 PB/s is 1 ns; the receiver is occupied by each for 7 us as well, and done with it before the
          * next. */
-        { "overheads of a process add up",
-          2,
-          2,
-          FAST ",protocol=tcp,tcp_latency_s=0,tcp_message_s=7e-6,tcp_rate_ratio=1",
-          &three_in_a_row,
-          { 7000 + LINK_NS + 1 + 7000, 2 * 7000 + LINK_NS + 1 + 7000, 3 * 7000 + LINK_NS + 1 + 7000 } },
-        /* A server's process, which gets three at once, is done with the last 3 x 7 us after they came. They share the
+    { "overheads of a process add up",
+      2,
+      2,
+      FAST ",protocol=tcp,tcp_latency_s=0,tcp_message_s=7e-6,tcp_rate_ratio=1",
+      &three_in_a_row,
+      { 7000 + LINK_NS + 1 + 7000, 2 * 7000 + LINK_NS + 1 + 7000, 3 * 7000 + LINK_NS + 1 + 7000 } },
+    /* A server's process, which gets three at once, is done with the last 3 x 7 us after they came. They share the
          * link: 3 ns. */
-        { "overheads of a receiver add up",
-          3,
-          4,
-          FAST ",protocol=rdma,rdma_latency_s=0,rdma_message_s=7e-6,rdma_rate_ratio=1",
-          &into_one,
-          { 0, 0, 7000 + LINK_NS + 3 + 3 * 7000 } },
-        { "nothing but grpc is spoken within a host",
-          2,
-          2,
-          LINKS ",ranks_per_host_count=2,protocol=rdma,rdma_latency_s=1,rdma_message_s=1",
-          &one,
-          { LOCAL_NS + MB / 4 } },
-        { "grpc is spoken within a host",
-          2,
-          2,
-          LINKS ",ranks_per_host_count=2,protocol=grpc,grpc_latency_s=50e-6,grpc_message_s=20e-6,"
-                "grpc_process_bytes_per_s=1e9",
-          &one,
-          { 20000 + LOCAL_NS + 50000 + MB + 20000 } },
-        /* Both directions together: 2 MB at 0.5 GB/s, where the link carries 1 GB/s each way. */
-        { "a process has a limit for both directions", 2, 2, LINKS GRPC "0.5e9", &out_and_back, { LINK_NS + 4 * MB } },
-        /* Three workers push 1 MB each into a server that takes 1 GB/s, through a card of 8 GB/s. */
-        { "a server takes what its process can",
-          3,
-          4,
-          "link_bits_per_s=64e9,link_latency_s=10e-6" GRPC "1e9",
-          &into_one,
-          { LINK_NS + 3 * MB } },
-        /* Two hosts of a group send to two of another: over-subscribed r times each gets 1/r of its card's rate. */
-        { "groups without over-subscription", 4, 4, GROUPS "1", &two_across, { LINK_NS + 6000 + MB } },
-        { "groups over-subscribed 4 times", 4, 4, GROUPS "4", &two_across, { LINK_NS + 6000 + 4 * MB } },
-        /* Spread over both groups, ranks 0 and 2 are in one group, and so are 1 and 3. */
-        { "a spread job meets no group link", 4, 4, GROUPS "4,job_placement=spread", &two_across, { LINK_NS + MB } },
-        { "ranks of a host share its card", 8, 8, LINKS ",ranks_per_host_count=4", &four_across, { LINK_NS + 4 * MB } },
-        { "cards of a host are used in turn: ranks 0 and 3 have the same one",
-          8,
-          8,
-          LINKS ",ranks_per_host_count=4,nics_per_host_count=3",
-          &four_across,
-          { LINK_NS + 2 * MB, LINK_NS + MB, LINK_NS + MB, LINK_NS + 2 * MB } },
-        /* Rank 0 sends and receives 1 MB at 1 GB/s each way, which at a ratio of 1.25 are 2 MB at 1.25 GB/s. */
-        { "a card carries less both ways",
-          2,
-          2,
-          LINKS ",link_duplex_ratio=1.25",
-          &out_and_back,
-          { LINK_NS + 2 * MB / 1.25 } },
-        { "a card carries its rate one way", 2, 2, LINKS ",link_duplex_ratio=1.25", &one, { LINK_NS + MB } },
-        /* Two ranks of a host have one card: its up and its down are of each. */
-        { "ranks of a host share a card both ways",
-          4,
-          4,
-          LINKS ",ranks_per_host_count=2,link_duplex_ratio=1",
-          &out_and_in,
-          { LINK_NS + 2 * MB } },
-        /* Staging is slower than the card: twice its latency, and its rate. */
-        { "device memory is staged",
-          2,
-          2,
-          LINKS ",staging_bytes_per_s=0.25e9,staging_latency_s=5e-6",
-          &one,
-          { LINK_NS + 2 * 5000 + 4 * MB } },
-        { "servers have no device",
-          1,
-          2,
-          LINKS ",staging_bytes_per_s=2e9,staging_latency_s=5e-6",
-          &one,
-          { LINK_NS + 5000 + MB } },
-        /* 12 messages between 4 ranks of a host at once; each rank sends 3 and gets 3. */
-        { "within a host nothing is shared", 4, 4, SHARED "none", &all_pairs, { LOCAL_NS + MB / 4 } },
-        { "within a host ranks share", 4, 4, SHARED "rank", &all_pairs, { LOCAL_NS + 3 * MB / 4 } },
-        { "within a host all share", 4, 4, SHARED "host", &all_pairs, { LOCAL_NS + 12 * MB / 4 } },
-        /* Server 2 is on the host of worker 0, server 3 on that of worker 1. */
-        { "servers are beside workers", 2, 4, LINKS ",server_placement=beside", &two_across, { LOCAL_NS + MB / 4 } },
-    };
+    { "overheads of a receiver add up",
+      3,
+      4,
+      FAST ",protocol=rdma,rdma_latency_s=0,rdma_message_s=7e-6,rdma_rate_ratio=1",
+      &into_one,
+      { 0, 0, 7000 + LINK_NS + 3 + 3 * 7000 } },
+    { "nothing but grpc is spoken within a host",
+      2,
+      2,
+      LINKS ",ranks_per_host_count=2,protocol=rdma,rdma_latency_s=1,rdma_message_s=1",
+      &one,
+      { LOCAL_NS + MB / 4 } },
+    { "grpc is spoken within a host",
+      2,
+      2,
+      LINKS ",ranks_per_host_count=2,protocol=grpc,grpc_latency_s=50e-6,grpc_message_s=20e-6,"
+            "grpc_process_bytes_per_s=1e9",
+      &one,
+      { 20000 + LOCAL_NS + 50000 + MB + 20000 } },
+    /* Both directions together: 2 MB at 0.5 GB/s, where the link carries 1 GB/s each way. */
+    { "a process has a limit for both directions", 2, 2, LINKS GRPC "0.5e9", &out_and_back, { LINK_NS + 4 * MB } },
+    /* Three workers push 1 MB each into a server that takes 1 GB/s, through a card of 8 GB/s. */
+    { "a server takes what its process can",
+      3,
+      4,
+      "link_bits_per_s=64e9,link_latency_s=10e-6" GRPC "1e9",
+      &into_one,
+      { LINK_NS + 3 * MB } },
+    /* Two hosts of a group send to two of another: over-subscribed r times each gets 1/r of its card's rate. */
+    { "groups without over-subscription", 4, 4, GROUPS "1", &two_across, { LINK_NS + 6000 + MB } },
+    { "groups over-subscribed 4 times", 4, 4, GROUPS "4", &two_across, { LINK_NS + 6000 + 4 * MB } },
+    /* Spread over both groups, ranks 0 and 2 are in one group, and so are 1 and 3. */
+    { "a spread job meets no group link", 4, 4, GROUPS "4,job_placement=spread", &two_across, { LINK_NS + MB } },
+    { "ranks of a host share its card", 8, 8, LINKS ",ranks_per_host_count=4", &four_across, { LINK_NS + 4 * MB } },
+    { "cards of a host are used in turn: ranks 0 and 3 have the same one",
+      8,
+      8,
+      LINKS ",ranks_per_host_count=4,nics_per_host_count=3",
+      &four_across,
+      { LINK_NS + 2 * MB, LINK_NS + MB, LINK_NS + MB, LINK_NS + 2 * MB } },
+    /* Rank 0 sends and receives 1 MB at 1 GB/s each way, which at a ratio of 1.25 are 2 MB at 1.25 GB/s. */
+    { "a card carries less both ways",
+      2,
+      2,
+      LINKS ",link_duplex_ratio=1.25",
+      &out_and_back,
+      { LINK_NS + 2 * MB / 1.25 } },
+    { "a card carries its rate one way", 2, 2, LINKS ",link_duplex_ratio=1.25", &one, { LINK_NS + MB } },
+    /* Two ranks of a host have one card: its up and its down are of each. */
+    { "ranks of a host share a card both ways",
+      4,
+      4,
+      LINKS ",ranks_per_host_count=2,link_duplex_ratio=1",
+      &out_and_in,
+      { LINK_NS + 2 * MB } },
+    /* Staging is slower than the card: twice its latency, and its rate. */
+    { "device memory is staged",
+      2,
+      2,
+      LINKS ",staging_bytes_per_s=0.25e9,staging_latency_s=5e-6",
+      &one,
+      { LINK_NS + 2 * 5000 + 4 * MB } },
+    { "servers have no device",
+      1,
+      2,
+      LINKS ",staging_bytes_per_s=2e9,staging_latency_s=5e-6",
+      &one,
+      { LINK_NS + 5000 + MB } },
+    /* 12 messages between 4 ranks of a host at once; each rank sends 3 and gets 3. */
+    { "within a host nothing is shared", 4, 4, SHARED "none", &all_pairs, { LOCAL_NS + MB / 4 } },
+    { "within a host ranks share", 4, 4, SHARED "rank", &all_pairs, { LOCAL_NS + 3 * MB / 4 } },
+    { "within a host all share", 4, 4, SHARED "host", &all_pairs, { LOCAL_NS + 12 * MB / 4 } },
+    /* Server 2 is on the host of worker 0, server 3 on that of worker 1. */
+    { "servers are beside workers", 2, 4, LINKS ",server_placement=beside", &two_across, { LOCAL_NS + MB / 4 } },
+};
 
+static void messages_take_what_the_cluster_says(void **state)
+{
     (void)state;
-    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+    for (size_t k = 0; k < sizeof costs / sizeof *costs; k++) {
         double expected_ns = 0;
-        print_message("%s\n", of[k].what);
-        flows = of[k].flows;
-        assert_int_equal(run_sim_on(of[k].n_workers, of[k].n_ranks, of[k].settings, flows_body), RC_OK);
+        print_message("%s\n", costs[k].what);
+        flows = costs[k].flows;
+        assert_int_equal(run_sim_on(costs[k].n_workers, costs[k].n_ranks, costs[k].settings, flows_body), RC_OK);
         for (int i = 0; i < flows->n; i++) {
-            const double own_ns = i < 4 ? of[k].ns[i] : 0;
+            const double own_ns = i < 4 ? costs[k].ns[i] : 0;
             expected_ns = own_ns > 0 ? own_ns : expected_ns;
             if (expected_ns > 0)
                 assert_time(seen.at_ns[i], expected_ns);
