@@ -190,7 +190,7 @@ static const char *error_line(char *text)
 static enum rc launch_child(struct sweep *s, const struct point *p, const struct launch_terms *terms,
                             struct command_line *l)
 {
-    char complaint[RC_MESSAGE_BYTES / 2], name[LAUNCH_NAME_BYTES];
+    char complaint[RC_MESSAGE_BYTES / 2], ending[RC_MESSAGE_BYTES / 2 + 64], name[LAUNCH_NAME_BYTES];
     int exit_code = 0;
     enum rc rc;
 
@@ -204,8 +204,8 @@ static enum rc launch_child(struct sweep *s, const struct point *p, const struct
     TRY(child_run(l->argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     if (exit_code != 0) {
         point_name(name, sizeof name, p);
-        snprintf(s->failure, sizeof s->failure, "the launch of %.160s ended with exit code %d: %.280s", name, exit_code,
-                 error_line(complaint));
+        child_ending(ending, sizeof ending, exit_code, error_line(complaint));
+        snprintf(s->failure, sizeof s->failure, "the launch of %.160s %.310s", name, ending);
     }
 out:
     return rc;

@@ -192,10 +192,11 @@ static enum rc simulate(struct simulation *s, size_t index, struct lanes *l)
     argv[n++] = cost;
     argv[n] = NULL;
     TRY(child_run_watched(argv, 0, &watch, &exit_code, complaint, sizeof complaint));
-    if (exit_code > 128)
-        FAIL(RC_PEER, "the simulation of %s was ended by signal %d", s->name, exit_code - 128);
-    if (exit_code != 0)
-        FAIL(RC_PEER, "the simulation of %s ended with exit code %d: %s", s->name, exit_code, first_line(complaint));
+    if (exit_code != 0) {
+        char ending[sizeof complaint + 64];
+        child_ending(ending, sizeof ending, exit_code, first_line(complaint));
+        FAIL(RC_PEER, "the simulation of %s %s", s->name, ending);
+    }
     TRY(take_records(s, path));
     TRY(take_loads(s, cost_path));
 out:

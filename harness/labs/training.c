@@ -183,8 +183,11 @@ enum rc training_launch(const struct lab_env *env, const char *name, const char 
     parts_begin(env, name);
     TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     complaint[strcspn(complaint, "\n")] = '\0';
-    if (exit_code != 0)
-        FAIL(RC_PEER, "the training %s ended with exit code %d: %s", name, exit_code, complaint);
+    if (exit_code != 0) {
+        char ending[sizeof complaint + 64];
+        child_ending(ending, sizeof ending, exit_code, complaint);
+        FAIL(RC_PEER, "the training %s %s", name, ending);
+    }
 out:
     return rc;
 }

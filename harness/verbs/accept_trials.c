@@ -224,7 +224,7 @@ static enum rc one_in_child(struct self_test *t, int i)
 {
     struct words *w = calloc(1, sizeof *w);
     struct acceptance a = { .n_nodes = 0 };
-    char out[PATH_BYTES], complaint[RC_MESSAGE_BYTES / 2];
+    char out[PATH_BYTES], complaint[RC_MESSAGE_BYTES / 2], ending[RC_MESSAGE_BYTES / 2 + 64];
     int exit_code = 0;
     enum rc rc;
 
@@ -235,8 +235,9 @@ static enum rc one_in_child(struct self_test *t, int i)
     TRY(child_run(w->argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     if (stop_wanted())
         goto out;
+    child_ending(ending, sizeof ending, exit_code, complaint);
     if (!acceptance_is_bundle(out))
-        t->result[i] = self_test_failed(&t->trial[i].inject, "exit code %d: %s", exit_code, complaint);
+        t->result[i] = self_test_failed(&t->trial[i].inject, "it %s", ending);
     else if (acceptance_load(&a, out) == RC_OK)
         t->result[i] = self_test_score(&t->trial[i].inject, &a);
     else

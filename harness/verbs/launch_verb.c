@@ -86,6 +86,9 @@ static enum rc launch_verb_run(struct verb_call *call)
                        "launch -np 4 -- train --mode allreduce");
     if (gang_is_told())
         FAIL(RC_INVAL, "launch: this process was started by gradmark launch itself");
+    if (strcmp(call->command[0], "gradmark") == 0)
+        FAIL(RC_INVAL, "-- gradmark: launch starts gradmark itself; leave the word out: -- %s",
+             call->command[1] ? call->command[1] : "train");
     TRY(make_command(&argv, call->command, path));
     const struct launch_opts opts = { .n_ranks = o->np,
                                       .hosts = o->hosts,

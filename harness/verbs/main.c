@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,5 +271,6 @@ int main(int argc, char **argv)
     if (!open_standard_streams())
         return EXIT_FAILURE;
     keep_freed_memory();
+    (void)signal(SIGXFSZ, SIG_IGN); /* beyond ulimit -f a write fails, and its error names the file */
     return close_output(run(argc, argv));
 }

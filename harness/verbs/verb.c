@@ -391,11 +391,14 @@ static enum rc check_command(const struct verb_call *call, int n, char *const op
 {
     const char *word = call->verb->command && !call->command ? first_bare_word(call->verb, n, options) : NULL;
     char before[160] = " -np 2";
+    size_t n_before = 0;
 
     if (!word)
         return RC_OK;
-    for (size_t i = 0, at = 0; options[i] != word && at < sizeof before; i++)
-        at += (size_t)snprintf(before + at, sizeof before - at, " %s", options[i]);
+    for (size_t at = 0; options[n_before] != word && at < sizeof before; n_before++)
+        at += (size_t)snprintf(before + at, sizeof before - at, " %s", options[n_before]);
+    if (strcmp(word, "gradmark") == 0 && options[n_before] == word && options[n_before + 1])
+        word = options[n_before + 1];
     return rc_raise(RC_INVAL, "%.100s: write -- before the verb: gradmark %s%s -- %.100s", word, call->verb->name,
                     before, word);
 }

@@ -178,6 +178,17 @@ out:
     return rc;
 }
 
+void child_ending(char *out, size_t n_bytes, int exit_code, const char *complaint)
+{
+    const char *colon = complaint[0] ? ": " : "";
+
+    if (exit_code > 128)
+        snprintf(out, n_bytes, "was ended by signal %d (%s)%s%s", exit_code - 128, strsignal(exit_code - 128), colon,
+                 complaint);
+    else
+        snprintf(out, n_bytes, "ended with exit code %d%s%s", exit_code, colon, complaint);
+}
+
 enum rc child_self_path(char *out, size_t n_bytes)
 {
     const ssize_t n_path = readlink("/proc/self/exe", out, n_bytes - 1);

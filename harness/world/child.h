@@ -27,6 +27,10 @@ struct child_watch {         /* called every 100 ms, on the calling thread */
 enum rc child_run_watched(char *const argv[], int limit_ms, const struct child_watch *watch, int *exit_code,
                           char *error_text, size_t n_bytes) MUST_CHECK;
 
+/* How it ended, behind its name: "ended with exit code 3: COMPLAINT", "was ended by signal 9 (Killed)". complaint: what
+ * it wrote, or "". out[n_bytes]; cut to fit. */
+void child_ending(char *out, size_t n_bytes, int exit_code, const char *complaint);
+
 /* Copies this process, which must have no thread of ours. *is_child: true in the copy; *pid: the copy's, in the
  * original. The copy is killed if this process ends first. Buffered output is written before. RC_IO. */
 enum rc child_copy(int64_t *pid, bool *is_child) MUST_CHECK;

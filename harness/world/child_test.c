@@ -29,15 +29,17 @@ static void how_it_ended(void **state)
     static const struct {
         const char *script;
         int exit_code;
-        const char *text;
+        const char *text, *ending;
     } cases[] = {
-        { "exit 0", 0, "" },
-        { "echo no >&2; exit 3", 3, "no\n" },
-        { "kill -KILL $$", 128 + SIGKILL, "" },
-        { "read -r line && exit 9; echo out; echo $? >&2", 0, "0\n" }, /* no standard input; its output is nowhere */
-        { "printf 0123456789abcdefghij >&2", 0, "56789abcdefghij" },   /* the end */
+        { "exit 0", 0, "", "ended with exit code 0" },
+        { "printf no >&2; exit 3", 3, "no", "ended with exit code 3: no" },
+        { "kill -KILL $$", 128 + SIGKILL, "", "was ended by signal 9 (Killed)" },
+        { "printf no >&2; kill -TERM $$", 128 + SIGTERM, "no", "was ended by signal 15 (Terminated): no" },
+        /* no standard input; its output is nowhere */
+        { "read -r line && exit 9; echo out; printf $? >&2", 0, "0", "ended with exit code 0: 0" },
+        { "printf 0123456789abcdefghij >&2", 0, "56789abcdefghij", "ended with exit code 0: 56789abcdefghij" },
     };
-    char text[16];
+    char text[16], ending[64];
     int exit_code;
 
     (void)state;
@@ -46,6 +48,8 @@ static void how_it_ended(void **state)
         assert_int_equal(run_script(cases[i].script, 0, &exit_code, text, sizeof text), RC_OK);
         assert_int_equal(exit_code, cases[i].exit_code);
         assert_string_equal(text, cases[i].text);
+        child_ending(ending, sizeof ending, exit_code, text);
+        assert_string_equal(ending, cases[i].ending);
     }
     assert_int_equal(run_script("sleep 60", 50, &exit_code, NULL, 0), RC_TIMEOUT);
 }
