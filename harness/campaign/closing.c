@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/base/terminal.h"
+#include "harness/base/text.h"
 #include "harness/campaign/begun.h"
 #include "harness/campaign/sim_cost.h"
 #include "harness/measure/disturbance.h"
@@ -164,7 +165,7 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
 {
     struct campaign *c = &s->campaign;
     enum rc rc, kept, drawn = RC_OK;
-    char why[RC_MESSAGE_BYTES];
+    char why[RC_MESSAGE_BYTES], folder[4 * CAMPAIGN_DIR_BYTES];
 
     TRY(campaign_commit(c));
     TRY(sweep_write_manifest(s, options, is_complete && n_given_up(c) == 0));
@@ -178,7 +179,8 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
     if (charts && kept == RC_OK)
         drawn = campaign_draw(c, to);
     snprintf(why, sizeof why, "%s", rc_message());
-    fprintf(to, "\nAll figures and comparisons: gradmark report %s --format text\nresults: %s\n", c->dir, c->dir);
+    text_shell_word(folder, sizeof folder, c->dir);
+    fprintf(to, "\nAll figures and comparisons: gradmark report %s --format text\nresults: %s\n", folder, c->dir);
     if (c->is_virtual && c->session > 0)
         fprintf(stderr, "gradmark compare: of launches made before it was continued the cost is not known\n");
     if (c->is_virtual)

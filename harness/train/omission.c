@@ -98,11 +98,13 @@ static const char *why_no_resume(const struct train_job *job, enum omission o)
 void omission_resume_text(char *out, size_t n_bytes, const struct train_job *job)
 {
     const char *save = job->opts.save;
+    char word[RESUME_TEXT_BYTES];
 
     out[0] = '\0';
     if (save[0] == '\0')
         return;
-    snprintf(out, n_bytes, "--resume %.200s continues", save);
+    text_shell_word(word, sizeof word, save);
+    snprintf(out, n_bytes, "--resume %.200s continues", word);
     for (int i = 0; name_of[i]; i++)
         if (job->omitted & (1u << i) && why_no_resume(job, (enum omission)(1 << i))) {
             snprintf(out, n_bytes,

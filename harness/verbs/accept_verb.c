@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* accept_verb.c - gradmark accept: is this cluster as fast as it should be, and if not, which node or link is not? */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "harness/accept/metrics.h"
 #include "harness/base/file.h"
 #include "harness/base/hold.h"
+#include "harness/base/text.h"
 #include "harness/report/manifest.h"
 #include "harness/report/progress.h"
 #include "harness/verbs/accept_trials.h"
@@ -139,6 +141,7 @@ out:
 static enum rc write_criteria(struct criteria *c, const struct accept_opts *o)
 {
     struct criteria_sources *sources = calloc(1, sizeof *sources);
+    char file[PATH_MAX];
     enum rc rc = RC_OK;
 
     if (!sources)
@@ -152,7 +155,8 @@ static enum rc write_criteria(struct criteria *c, const struct accept_opts *o)
         TRY(limits_of_declared(c, o, sources));
     TRY(file_of_option(file_check_new(o->init, o->force), "init"));
     TRY(file_of_option(criteria_write(c, sources, "Criteria of gradmark accept.\n", o->init), "init"));
-    printf("%s: written. Test with these limits: gradmark accept %s\n", o->init, o->init);
+    text_shell_word(file, sizeof file, o->init);
+    printf("%s: written. Test with these limits: gradmark accept %s\n", o->init, file);
 out:
     free(sources);
     return rc;

@@ -15,6 +15,7 @@
 #include "harness/base/hold.h"
 #include "harness/base/rc.h"
 #include "harness/base/terminal.h"
+#include "harness/base/text.h"
 #include "harness/labs/exercise.h"
 #include "harness/labs/lab.h"
 #include "harness/labs/parts.h"
@@ -570,7 +571,7 @@ static enum rc write_exercise(const struct verb_call *call)
 {
     const struct lab_opts *o = call->opts;
     const struct exercise *e;
-    char path[PATH_MAX];
+    char path[PATH_MAX], word[PATH_MAX];
     enum rc rc;
 
     TRY(exercise_find(&e, call->operand[0]));
@@ -578,7 +579,8 @@ static enum rc write_exercise(const struct verb_call *call)
         TRY(file_of_option(file_make_folder(o->results), "results"));
     snprintf(path, sizeof path, "%s%s%s.c", o->results, o->results[0] ? "/" : "", e->name);
     TRY(exercise_write(e, path, o->force));
-    printf("%s: fill the gaps (1) to (5), then: gradmark lab %s --check %s\n", path, e->name, path);
+    text_shell_word(word, sizeof word, path);
+    printf("%s: fill the gaps (1) to (5), then: gradmark lab %s --check %s\n", path, e->name, word);
 out:
     return rc;
 }

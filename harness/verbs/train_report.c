@@ -619,13 +619,13 @@ void train_tell_losses(FILE *to, const struct train_job *job, const struct train
 
 enum rc train_check_stopped(const struct train_job *job, const struct train_result *r)
 {
-    char text[320], done[64];
+    char text[320], done[64], resume[RESUME_TEXT_BYTES];
 
     if (!losses_stopped(job, r))
         return r->timeline_rc == RC_OK ? RC_OK : rc_raise(r->timeline_rc, "%s", r->timeline_error);
     losses_text(text, sizeof text, r);
-    const bool saves = job->opts.save[0] != '\0';
+    omission_resume_text(resume, sizeof resume, job);
     done_text(done, sizeof done, job, r);
-    return rc_raise(RC_PEER, "%s; the others stopped after %s%s%s%s%s%s", text, done, saves ? "; --resume " : "",
-                    job->opts.save, saves ? " continues" : "", r->timeline_rc == RC_OK ? "" : "; ", r->timeline_error);
+    return rc_raise(RC_PEER, "%s; the others stopped after %s%s%s%s%s", text, done, resume[0] ? "; " : "", resume,
+                    r->timeline_rc == RC_OK ? "" : "; ", r->timeline_error);
 }
