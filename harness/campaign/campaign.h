@@ -52,6 +52,7 @@ bool layout_is_of_another_kind(const struct layout *l, const struct layout *best
 
 struct json_t; /* jansson.h */
 struct table;  /* report/table.h */
+struct column; /* report/table.h */
 
 enum {
     MAX_LAUNCHES = 1000,
@@ -356,9 +357,12 @@ void campaign_tell_sessions(const struct campaign *c, FILE *to);
 /* table.c: how points exchange, two tables with a row for each point (its results; its step), and an explanation of the
  * columns. */
 enum rc campaign_print(const struct campaign *c, FILE *to) MUST_CHECK;
-/* Title of the column for the size of a point: its workers, or in a campaign with layouts its layout. */
-const char *point_size_title(const struct campaign *c);
-enum rc point_print_size(struct table *t, const struct campaign *c, const struct point *p) MUST_CHECK;
+enum { MOST_POINT_COLUMNS = MAX_ASSIGNMENTS + 1 };
+/* Columns of what a point assigns, to out[MOST_POINT_COLUMNS]: its model, its mode, its workers (in a campaign with
+ * layouts its layout), and each other option that the campaign sweeps. Returns how many. */
+size_t point_columns(struct column *out, const struct campaign *c);
+/* Their cells. */
+enum rc point_print_assigned(struct table *t, const struct campaign *c, const struct point *p) MUST_CHECK;
 /* answer.c: at most five lines for each setting: how many workers to use, which mode is faster with equal resources,
  * and the cost of gradient exchange. RC_NOMEM. */
 enum rc campaign_answer(const struct campaign *c, FILE *to) MUST_CHECK;

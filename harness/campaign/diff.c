@@ -436,9 +436,7 @@ static enum rc add_pair(struct table *t, const struct diff *d, const struct pair
 
     rate_text(rate[0], sizeof rate[0], point_throughput(a).mean);
     rate_text(rate[1], sizeof rate[1], point_throughput(b).mean);
-    TRY(table_cell(t, "%s", a->workload->module.name));
-    TRY(table_cell(t, "%s", a->mode->name));
-    TRY(point_print_size(t, &d->of[0]->campaign, a));
+    TRY(point_print_assigned(t, &d->of[0]->campaign, a));
     TRY(table_cell(t, "%s", rate[0]));
     TRY(table_cell(t, "%s", rate[1]));
     if (p->differs[0] || isnan(p->x.ratio))
@@ -478,23 +476,20 @@ static size_t n_shown(const struct diff *d)
 
 static enum rc print_table(const struct diff *d, FILE *to)
 {
-    const struct column column[] = { { "model", ALIGN_LEFT },
-                                     { "mode", ALIGN_LEFT },
-                                     { point_size_title(&d->of[0]->campaign), ALIGN_RIGHT },
-                                     { "A samples/s", ALIGN_RIGHT },
-                                     { "B samples/s", ALIGN_RIGHT },
-                                     { "B / A", ALIGN_RIGHT },
-                                     { "95 % CI", ALIGN_RIGHT },
-                                     { "B is", ALIGN_LEFT },
-                                     { "runs", ALIGN_RIGHT },
-                                     { "marks", ALIGN_LEFT } };
+    static const struct column own[] = { { "A samples/s", ALIGN_RIGHT }, { "B samples/s", ALIGN_RIGHT },
+                                         { "B / A", ALIGN_RIGHT },       { "95 % CI", ALIGN_RIGHT },
+                                         { "B is", ALIGN_LEFT },         { "runs", ALIGN_RIGHT },
+                                         { "marks", ALIGN_LEFT } };
+    struct column column[MOST_POINT_COLUMNS + sizeof own / sizeof *own];
+    const size_t n_assigned = point_columns(column, &d->of[0]->campaign);
     const struct pair *last = NULL;
     struct table *t = NULL;
     enum rc rc = RC_OK;
 
     if (n_shown(d) == 0)
         goto out;
-    TRY(table_open(&t, column, sizeof column / sizeof *column - !has_marks(d)));
+    memcpy(column + n_assigned, own, sizeof own);
+    TRY(table_open(&t, column, n_assigned + sizeof own / sizeof *own - !has_marks(d)));
     for (size_t i = 0; i < d->n_pairs; i++) {
         const struct pair *p = &d->pair[i];
         if (!is_shown(d, p))

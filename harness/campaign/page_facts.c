@@ -139,9 +139,7 @@ static enum rc add_launch(struct table *t, const struct campaign *c, const struc
     enum rc rc;
 
     rate_text(rate, sizeof rate, l->throughput_samples_per_s);
-    TRY(table_cell(t, "%s", p->workload->module.name));
-    TRY(table_cell(t, "%s", p->mode->name));
-    TRY(point_print_size(t, c, p));
+    TRY(point_print_assigned(t, c, p));
     TRY(table_cell(t, "%zu", i));
     TRY(table_cell(t, "%s", rate));
     TRY(cell(t, "%.4g", 1e6 * l->step_mean_s));
@@ -163,21 +161,23 @@ static bool is_marked(const struct point *p, size_t i)
 enum rc page_launches(const struct recorded *k, FILE *to)
 {
     const struct campaign *c = &k->campaign;
-    const struct column column[] = {
-        { "model", ALIGN_LEFT },          { "mode", ALIGN_LEFT },         { point_size_title(c), ALIGN_RIGHT },
+    static const struct column own[] = {
         { "launch", ALIGN_RIGHT },        { "samples/s", ALIGN_RIGHT },   { "step us", ALIGN_RIGHT },
         { "of bound", ALIGN_RIGHT },      { "loss at end", ALIGN_RIGHT }, { "time to target, s", ALIGN_RIGHT },
         { "learned", ALIGN_LEFT },        { "unsteady", ALIGN_LEFT },     { "disturbed", ALIGN_LEFT },
         { "others' cores", ALIGN_RIGHT }, { "steal", ALIGN_RIGHT },       { "taken of cores", ALIGN_RIGHT },
         { "GHz", ALIGN_RIGHT },
     };
+    struct column column[MOST_POINT_COLUMNS + sizeof own / sizeof *own];
+    const size_t n_assigned = point_columns(column, c);
     const size_t most_rows = bytes_left(to, FACTS_BYTES) / LAUNCH_ROW_BYTES;
     const bool shows_all = c->n_launches_done <= most_rows;
     struct table *t = NULL;
     size_t n_shown = 0;
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    memcpy(column + n_assigned, own, sizeof own);
+    TRY(table_open(&t, column, n_assigned + sizeof own / sizeof *own));
     for (size_t i = 0; i < c->n_points; i++)
         for (size_t l = 0; l < c->point[i].n_launches; l++)
             if (n_shown < most_rows && (shows_all || is_marked(&c->point[i], l))) {

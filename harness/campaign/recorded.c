@@ -354,11 +354,9 @@ static enum rc read_run(struct recorded *k, struct reader *r, const char *path)
     k->is_run = true;
     snprintf(k->campaign.dir, sizeof k->campaign.dir, "%s", dirname(copy));
     TRY(reader_run(r));
-    if (r->n_launches_begun != 1)
-        FAIL(RC_INVAL, "%s: holds the records of %zu launches: give the folder of their campaign", path,
-             r->n_launches_begun);
     if (k->campaign.n_points != 1)
-        FAIL(RC_INVAL, "%s: holds launches of other points, which failed: give the folder of their campaign", path);
+        FAIL(RC_INVAL, "%s: holds launches of other points, which failed; give the folder of their campaign, %s", path,
+             k->campaign.dir);
     k->manifest = json_incref(k->point[0].manifest);
 out:
     free(copy);

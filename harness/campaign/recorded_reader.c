@@ -143,6 +143,9 @@ static enum rc begin_launch(struct reader *r, json_t *manifest)
     struct campaign *c = &r->into->campaign;
     enum rc rc;
 
+    if (r->into->is_run && r->n_launches_begun > 0)
+        FAIL(RC_INVAL, "%s: holds the records of several launches; give the folder of their campaign, %s", r->path,
+             r->into->campaign.dir);
     if (r->first_manifest)
         TRY(reader_check_fit(r, manifest));
     TRY(find_or_add(r, json_object_get(manifest, "options"), lack, &r->point));
@@ -281,6 +284,9 @@ static enum rc read_record(struct reader *r, json_t *record)
         return begin_launch(r, record);
     if (r->is_open && stands_behind(kind))
         return RC_OK;
+    if (strcmp(kind, "acceptance") == 0 && r->into->is_run)
+        FAIL(RC_INVAL, "%s: holds the records of an acceptance test; give its folder, %s", r->path,
+             r->into->campaign.dir);
     if (!r->is_open || r->has_summary)
         return misfit(r, "a record that belongs to no launch: not the records of gradmark train or compare");
     TRY(point_read_record(&r->into->campaign.point[r->point], record));

@@ -74,18 +74,48 @@ static enum rc cell_samples(struct table *t, double samples_count)
     return table_cell(t, "%s", text);
 }
 
-const char *point_size_title(const struct campaign *c)
+size_t point_columns(struct column *out, const struct campaign *c)
 {
-    return campaign_has_layouts(c) ? "layout" : "workers";
+    const char *option;
+    size_t n = 0;
+
+    out[n++] = (struct column){ "model", ALIGN_LEFT };
+    out[n++] = (struct column){ "mode", ALIGN_LEFT };
+    out[n++] = (struct column){ campaign_has_layouts(c) ? "layout" : "workers", ALIGN_RIGHT };
+    for (int i = 0; n < MOST_POINT_COLUMNS && (option = campaign_other_option(c, i)) != NULL; i++)
+        out[n++] = (struct column){ option, ALIGN_RIGHT };
+    return n;
 }
 
-enum rc point_print_size(struct table *t, const struct campaign *c, const struct point *p)
+static enum rc cell_layout(struct table *t, const struct point *p)
 {
     const struct layout layout = point_layout(p);
     char text[LAYOUT_TEXT_BYTES];
 
     layout_text(text, &layout);
-    return campaign_has_layouts(c) ? table_cell(t, "%s", text) : table_cell(t, "%d", p->n_workers);
+    return table_cell(t, "%s", text);
+}
+
+static enum rc cell_value(struct table *t, const struct point *p, const char *option)
+{
+    const char *value = point_value(p, option);
+
+    return table_cell(t, "%s", value ? value : "-");
+}
+
+enum rc point_print_assigned(struct table *t, const struct campaign *c, const struct point *p)
+{
+    struct column column[MOST_POINT_COLUMNS];
+    const size_t n = point_columns(column, c);
+    enum rc rc;
+
+    TRY(table_cell(t, "%s", p->workload->module.name));
+    TRY(table_cell(t, "%s", p->mode->name));
+    TRY(campaign_has_layouts(c) ? cell_layout(t, p) : table_cell(t, "%d", p->n_workers));
+    for (size_t i = 3; i < n; i++)
+        TRY(cell_value(t, p, column[i].title));
+out:
+    return rc;
 }
 
 /* --- the marks of the short table --- */
@@ -203,15 +233,13 @@ static enum rc print_workers(const struct cell *at)
 
 static enum rc print_layout(const struct cell *at)
 {
-    return point_print_size(at->to, at->campaign, at->point);
+    return cell_layout(at->to, at->point);
 }
 
 /* Of other options that the campaign sweeps. */
 static enum rc print_value(const struct cell *at)
 {
-    const char *value = point_value(at->point, campaign_other_option(at->campaign, at->i));
-
-    return table_cell(at->to, "%s", value ? value : "-");
+    return cell_value(at->to, at->point, campaign_other_option(at->campaign, at->i));
 }
 
 /* With strong scaling it differs between points. */
