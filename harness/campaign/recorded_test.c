@@ -136,7 +136,7 @@ static void a_failure_before_every_launch(void **state)
         (void)unlink(kit_path(k, "runs.jsonl.partial"));
         char whole[KIT_PATH_BYTES];
         snprintf(whole, sizeof whole, "%s", kit_path(k, "runs.jsonl"));
-        assert_int_equal(recorded_open(&kept, whole), is_cut ? RC_MISMATCH : RC_INVAL); /* no run has two points */
+        assert_int_equal(recorded_open(&kept, whole), RC_INVAL); /* no run has two points */
         assert_int_equal(rename(whole, kit_path(k, "runs.jsonl.partial")), 0);
         if (recorded_open(&kept, k->dir) != RC_OK)
             fail_msg("%s", rc_message());
@@ -425,7 +425,7 @@ static void what_is_no_campaign(void **state)
     assert_non_null(strstr(rc_message(), "/report.html"));
     recorded_write(k, PAIR, 2, &(struct recorded_kit){ .host = NULL });
     assert_int_equal(recorded_open(&kept, kit_path(k, "runs.jsonl")), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "the records of 6 launches: give the folder"));
+    assert_non_null(strstr(rc_message(), "the records of several launches; give the folder"));
     assert_true(kit_write(k, "manifest.json", "{"));
     assert_int_equal(recorded_open(&kept, k->dir), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "manifest.json: line "));

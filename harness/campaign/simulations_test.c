@@ -112,7 +112,7 @@ static void others_go_on_V3(void **state)
     static const char *const told[] = {
         "the simulation of number 3 ended with exit code 3: no memory; the others continue\n",
         "the simulation of number 2 left no records; the others continue\n",
-        "the simulation of number 1 was ended by signal 9; the others continue\n",
+        "the simulation of number 1 was ended by signal 9 (Killed); the others continue\n",
     };
     struct simulation s[N];
     char *text = NULL;
@@ -140,7 +140,7 @@ static void others_go_on_V3(void **state)
         assert_true(s[i].has_failed);
         assert_true(isnan(s[i].step_s) && isnan(s[i].network_bytes) && isnan(s[i].exposed_s));
     }
-    assert_string_equal(s[DIES].why, "the simulation of number 1 was ended by signal 9");
+    assert_string_equal(s[DIES].why, "the simulation of number 1 was ended by signal 9 (Killed)");
     assert_int_equal(simulations_check(s, N), RC_PEER);
     assert_names(rc_message(), "3 of 5 simulations ... number 1 ... signal 9");
     end(s);
