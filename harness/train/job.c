@@ -191,7 +191,7 @@ static enum rc resolve_world(struct train_job *job, int n_given_ranks)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one; flops_per_s of the cluster is the speed of a host",
              (unsigned long long)o->threads);
     TRY(host_address_check_option(o->interface, &job->world->module));
-    TRY(world_security_option(&job->security, o->insecure, o->secure));
+    job->security = world_security_option(o->insecure, o->secure);
 out:
     return rc;
 }

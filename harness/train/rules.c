@@ -9,6 +9,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/train/omission.h"
 #include "harness/train/train.h"
+#include "harness/world/host_address.h"
 
 /* --- facts --- */
 
@@ -58,6 +59,7 @@ enum fact {
     COLOCATED,
     FEED,
     NO_STAGES,
+    INSECURE,
     REPORTS_LOSSES,
     SERVERS_REPORT,
     ABORTS,
@@ -96,6 +98,7 @@ static const char *const fact_words[N_FACTS] = {
     [GLOBAL_BATCH] = "--global-batch",
     [COLOCATED] = "--colocate",
     [FEED] = "--input feed",
+    [INSECURE] = "--insecure",
     [REPORTS_LOSSES] = "--on-loss report",
     [SERVERS_REPORT] = "--on-loss report",
     [ABORTS] = "--on-loss abort",
@@ -182,6 +185,7 @@ static void note_options(struct view *v)
     holds[COLOCATED] = o->colocate;
     holds[FEED] = job->n_drivers > 0;
     holds[NO_STAGES] = o->stages <= 1;
+    holds[INSECURE] = o->insecure;
 }
 
 static void note_failures(struct view *v)
@@ -230,6 +234,7 @@ static const struct rule rows[] = {
     /* Memory and devices. */
     { "wait", "*", SIM, "world sim waits in virtual time" },
     { "share-device", NULL, NO_GPU, "only GPUs can be shared; use --compute cuda" },
+    { "secure", NULL, INSECURE, WORLD_SECURE_REFUSED },
     /* How gradients are exchanged. */
     { "priority", "on", DEVICE_REDUCER, "the reducer sums on the device, in the order in which gradients are ready" },
     { "compression", NULL, OMITS_AVERAGE, "--omit average sends nothing" },

@@ -282,7 +282,7 @@ static void an_interface_is_of_processes(void **state)
 
     (void)state;
     assert_int_equal(kit_prepare(&job, "--insecure --secure"), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "--secure: together with --insecure"));
+    assert_non_null(strstr(rc_message(), "--secure: --insecure encrypts nothing; leave one"));
     assert_int_equal(kit_prepare(&job, "--secure"), RC_INVAL);
     assert_names(rc_message(), "--secure: ... --transport zmq");
     assert_int_equal(kit_prepare(&job, "--mode ps --workers 1 --transport inproc --secure"), RC_INVAL);

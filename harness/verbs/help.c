@@ -14,6 +14,7 @@
 #include "harness/base/text.h"
 #include "harness/train/rules.h"
 #include "harness/verbs/help_formats.h"
+#include "harness/verbs/machine.h"
 
 enum { WORD_BYTES = HELP_WORD_BYTES, USAGE_BYTES = 256, MARGIN = 2, DEEP_MARGIN = 6, MOST_PAGES = 32 };
 
@@ -122,6 +123,7 @@ void help_not_with(const struct help_option *o, char *out, size_t n_bytes)
 {
     out[0] = '\0';
     rules_words(&train_rules, o->opt, out, n_bytes);
+    rules_words(&machine_rules, o->opt, out, n_bytes);
     if (o->rules)
         rules_words(o->rules, o->opt, out, n_bytes);
 }

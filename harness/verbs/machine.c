@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/base/rule.h"
 #include "harness/train/rank_state.h"
 #include "harness/train/train.h"
 #include "harness/world/host_address.h"
@@ -61,6 +62,15 @@ const struct opt_rule machine_opt_rules[] = {
     { "cluster-set", "world", NULL, WORLD_VIRTUAL_TIME },
     { NULL, NULL, NULL, 0 },
 };
+
+enum fact { INSECURE, N_FACTS };
+
+static const struct rule rows[] = { { "secure", NULL, INSECURE, WORLD_SECURE_REFUSED } };
+
+const struct rules machine_rules = { .table = (const struct opt *const[]){ machine_opt_table, NULL },
+                                     .row = rows,
+                                     .n_rows = sizeof rows / sizeof *rows,
+                                     .fact_words = (const char *const[]){ [INSECURE] = "--insecure" } };
 
 bool machine_is_virtual(const struct machine *m)
 {
@@ -187,7 +197,10 @@ enum rc machine_prepare(struct machine *out, const struct machine_opts *opts, ma
 
     TRY(world_choose(&m.world, opts->world, launcher.name && launcher.n_ranks > 0));
     TRY(host_address_check_option(opts->interface, &m.world->module));
-    TRY(world_security_option(&m.security, opts->insecure, opts->secure));
+    const char *why = rules_why(&machine_rules, (const bool[N_FACTS]){ [INSECURE] = opts->insecure }, "secure");
+    if (opts->secure && why)
+        FAIL(RC_INVAL, "--secure: %s", why);
+    m.security = world_security_option(opts->insecure, opts->secure);
     if (machine_is_virtual(&m) && opts->threads > 1)
         FAIL(RC_INVAL, "--threads %llu: world sim computes with one", (unsigned long long)opts->threads);
     if (machine_is_virtual(&m) && train_wait_policy(opts->wait) != WAIT_AUTO)

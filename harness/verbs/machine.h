@@ -24,6 +24,7 @@ struct machine_opts {
 };
 extern const struct opt machine_opt_table[];
 extern const struct opt_rule machine_opt_rules[];
+extern const struct rules machine_rules; /* which of them do not go together: base/rule.h */
 
 struct machine { /* shared by the ranks of this process */
     const struct machine_opts *opts;

@@ -143,12 +143,9 @@ void host_address_list(char *out, size_t n_bytes)
         freeifaddrs(all);
 }
 
-enum rc world_security_option(enum world_security *out, bool insecure, bool secure)
+enum world_security world_security_option(bool insecure, bool secure)
 {
-    if (insecure && secure)
-        return rc_raise(RC_INVAL, "--secure: together with --insecure; leave one of the two out");
-    *out = insecure ? SECURITY_OFF : secure ? SECURITY_ON : SECURITY_AUTO;
-    return RC_OK;
+    return insecure ? SECURITY_OFF : secure ? SECURITY_ON : SECURITY_AUTO;
 }
 
 bool host_address_is_loopback(const char *address)

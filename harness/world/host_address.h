@@ -23,8 +23,9 @@ enum rc host_address(char out[HOST_ADDRESS_BYTES], const char *interface) MUST_C
  * errors as host_address(), only on rank 0 of a launch, where they are reported before there is a world. Errors on
  * other hosts show when their ranks open the transport. */
 enum rc host_address_check_option(const char *interface, const struct module *world) MUST_CHECK;
-/* --insecure and --secure. RC_INVAL: both. */
-enum rc world_security_option(enum world_security *out, bool insecure, bool secure) MUST_CHECK;
+/* --insecure and --secure, of which the tables of options exclude both, for this reason. */
+#define WORLD_SECURE_REFUSED "--insecure encrypts nothing; leave one of the two out"
+enum world_security world_security_option(bool insecure, bool secure);
 /* Does only this host reach itself by this address? */
 bool host_address_is_loopback(const char *address);
 /* Lists the interfaces of this host that are up: "eth0 10.0.0.1, lo 127.0.0.1". out[n_bytes]; the list is cut to fit.
