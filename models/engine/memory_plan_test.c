@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memory_plan_test.c - items that are alive at the same op share no byte; planners with a planted mistake are found.
- *
- * usage: memory_plan_test plan | mutants | networks
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -248,19 +246,13 @@ static void networks_get_tight_plans(void **state)
         }
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    const struct CMUnitTest plan[] = { cmocka_unit_test(plans_hold) };
-    const struct CMUnitTest mutants[] = { cmocka_unit_test(mistakes_are_found) };
-    const struct CMUnitTest networks[] = { cmocka_unit_test(networks_get_tight_plans) };
-    const char *what = argc == 2 ? argv[1] : "";
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_hold),
+        cmocka_unit_test(mistakes_are_found),
+        cmocka_unit_test(networks_get_tight_plans),
+    };
 
-    if (strcmp(what, "plan") == 0)
-        return cmocka_run_group_tests(plan, NULL, NULL);
-    if (strcmp(what, "mutants") == 0)
-        return cmocka_run_group_tests(mutants, NULL, NULL);
-    if (strcmp(what, "networks") == 0)
-        return cmocka_run_group_tests(networks, NULL, NULL);
-    fprintf(stderr, "usage: memory_plan_test plan | mutants | networks\n");
-    return 2;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * network_test.c - options of networks, their initial values, and errors of the builder.
- *
- * usage: network_test options|init|builder
  */
 #include <math.h>
 #include <setjmp.h>
@@ -367,24 +365,19 @@ static void mistakes_in_tables_are_reported(void **state)
     }
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    const struct CMUnitTest options[] = { cmocka_unit_test(small_and_large_images),
-                                          cmocka_unit_test(parameters_do_not_depend_on_the_image),
-                                          cmocka_unit_test(classes_and_divisors),
-                                          cmocka_unit_test(flops_of_a_training_step) };
-    const struct CMUnitTest init[] = { cmocka_unit_test(initial_values), cmocka_unit_test(initial_variances),
-                                       cmocka_unit_test(initial_values_are_a_function_of_seed_and_index),
-                                       cmocka_unit_test(making_initial_values_ticks) };
-    const struct CMUnitTest builder[] = { cmocka_unit_test(mistakes_in_tables_are_reported) };
-    const char *what = argc == 2 ? argv[1] : "";
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_and_large_images),
+        cmocka_unit_test(parameters_do_not_depend_on_the_image),
+        cmocka_unit_test(classes_and_divisors),
+        cmocka_unit_test(flops_of_a_training_step),
+        cmocka_unit_test(initial_values),
+        cmocka_unit_test(initial_variances),
+        cmocka_unit_test(initial_values_are_a_function_of_seed_and_index),
+        cmocka_unit_test(making_initial_values_ticks),
+        cmocka_unit_test(mistakes_in_tables_are_reported),
+    };
 
-    if (strcmp(what, "options") == 0)
-        return cmocka_run_group_tests(options, NULL, NULL);
-    if (strcmp(what, "init") == 0)
-        return cmocka_run_group_tests(init, NULL, NULL);
-    if (strcmp(what, "builder") == 0)
-        return cmocka_run_group_tests(builder, NULL, NULL);
-    fprintf(stderr, "usage: network_test options|init|builder\n");
-    return 2;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

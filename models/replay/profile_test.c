@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_test.c GROUP [FILE] - profiles saved, loaded, refused, made from networks; published rates.
- *   keeps refuses networks spread
- *   published, published_refuses: FILE is the shipped table of rates
+ * profile_test.c FILE - profiles saved, loaded, refused, made from networks; published rates, of which FILE is the
+ * shipped table.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -445,32 +444,23 @@ static void a_gpu_in_brackets_is_named_whole(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest keeps[] = { CASE(j1_what_was_saved_is_loaded), CASE(j1_extremes_are_kept),
-                                        CASE(a_profile_that_cannot_be_written_leaves_nothing) };
-    const struct CMUnitTest refuses[] = { CASE(each_error_names_file_key_value_and_remedy),
-                                          CASE(what_is_no_file_is_refused) };
-    const struct CMUnitTest of_networks[] = { CASE(j2_a_network_is_itself_and_no_other) };
-    const struct CMUnitTest spread[] = { CASE(j3_the_step_is_spread_to_the_nanosecond), CASE(shares_follow_the_work) };
-    const struct CMUnitTest published[] = { CASE(the_shipped_rates_can_be_read), CASE(a_row_is_chosen_by_the_rule),
-                                            CASE(derived_profiles_say_so_and_take_the_published_time) };
-    const struct CMUnitTest published_refuses[] = { CASE(what_was_not_published_is_told),
-                                                    CASE(malformed_rates_name_file_and_line),
-                                                    CASE(a_gpu_in_brackets_is_named_whole) };
-    const char *group = argc > 1 ? argv[1] : "";
+    const struct CMUnitTest tests[] = {
+        CASE(j1_what_was_saved_is_loaded),
+        CASE(j1_extremes_are_kept),
+        CASE(a_profile_that_cannot_be_written_leaves_nothing),
+        CASE(each_error_names_file_key_value_and_remedy),
+        CASE(what_is_no_file_is_refused),
+        CASE(j2_a_network_is_itself_and_no_other),
+        CASE(j3_the_step_is_spread_to_the_nanosecond),
+        CASE(shares_follow_the_work),
+        CASE(the_shipped_rates_can_be_read),
+        CASE(a_row_is_chosen_by_the_rule),
+        CASE(derived_profiles_say_so_and_take_the_published_time),
+        CASE(what_was_not_published_is_told),
+        CASE(malformed_rates_name_file_and_line),
+        CASE(a_gpu_in_brackets_is_named_whole),
+    };
 
-    table_path = argc > 2 ? argv[2] : "";
-    if (strcmp(group, "keeps") == 0)
-        return cmocka_run_group_tests(keeps, NULL, NULL);
-    if (strcmp(group, "refuses") == 0)
-        return cmocka_run_group_tests(refuses, NULL, NULL);
-    if (strcmp(group, "networks") == 0)
-        return cmocka_run_group_tests(of_networks, NULL, NULL);
-    if (strcmp(group, "spread") == 0)
-        return cmocka_run_group_tests(spread, NULL, NULL);
-    if (strcmp(group, "published") == 0)
-        return cmocka_run_group_tests(published, NULL, NULL);
-    if (strcmp(group, "published_refuses") == 0)
-        return cmocka_run_group_tests(published_refuses, NULL, NULL);
-    fprintf(stderr, "profile_test: no group \"%s\"\n", group);
-    return 2;
+    table_path = argc > 1 ? argv[1] : "";
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

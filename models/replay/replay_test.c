@@ -2,7 +2,7 @@
 /*
  * replay_test.c - the suite on replay.c, and on wrong versions of it that it must catch (models.M1 models.M2 models.M3
  * models.M6 models.M7 models.M8).
- *   replay_test suite | micro_batches | needs_a_profile | too_long | awaits | writing | mutant NAME
+ *   replay_test [MUTANT]
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -197,24 +197,15 @@ static void suite_catches(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest suite[] = { cmocka_unit_test(suite_holds) };
-    const struct CMUnitTest micro_batches[] = { cmocka_unit_test(micro_batches_take_their_time) };
-    const struct CMUnitTest needs[] = { cmocka_unit_test(needs_a_profile) };
-    const struct CMUnitTest too_long[] = { cmocka_unit_test(too_long_is_refused) };
-    const struct CMUnitTest awaits[] = { cmocka_unit_test(awaits_are_spread_over_the_forward_pass) };
-    const struct CMUnitTest writing[] = { cmocka_unit_test(writing_takes_no_time_of_its_own) };
-    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(suite_holds),
+        cmocka_unit_test(micro_batches_take_their_time),
+        cmocka_unit_test(needs_a_profile),
+        cmocka_unit_test(too_long_is_refused),
+        cmocka_unit_test(awaits_are_spread_over_the_forward_pass),
+        cmocka_unit_test(writing_takes_no_time_of_its_own),
+    };
+    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 1 ? argv[1] : NULL) };
 
-    if (argc > 2)
-        return cmocka_run_group_tests_name("mutant", mutant, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "micro_batches") == 0)
-        return cmocka_run_group_tests(micro_batches, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "too_long") == 0)
-        return cmocka_run_group_tests(too_long, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "awaits") == 0)
-        return cmocka_run_group_tests(awaits, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "writing") == 0)
-        return cmocka_run_group_tests(writing, NULL, NULL);
-    return argc > 1 && strcmp(argv[1], "needs_a_profile") == 0 ? cmocka_run_group_tests(needs, NULL, NULL)
-                                                               : cmocka_run_group_tests(suite, NULL, NULL);
+    return argc > 1 ? cmocka_run_group_tests(mutant, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
