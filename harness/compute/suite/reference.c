@@ -58,33 +58,44 @@ void reference_gemm(double *c, const double *a, const double *b, const struct ge
         }
 }
 
-/* One product of a convolution: output, input and weight element that belong together. */
-typedef void tap(void *arg, size_t out, size_t in, size_t weight);
+/* Products of a convolution that have one weight: of n outputs of a row, with inputs that are `stride` apart. */
+struct taps {
+    size_t out, in, weight, n, stride;
+};
+typedef void taps_fn(void *arg, const struct taps *t);
 
-static void taps_of_output(const struct conv_shape *s, int o, int b, int i, int j, tap *each, void *arg)
+/* Of kernel column kw, in this row of the input, those that lie inside. */
+static void taps_of_row(const struct window *g, struct taps t, int kw, taps_fn *each, void *arg)
 {
-    const struct window *g = &s->in;
-    const size_t out = place(o * g->B + b, out_h(g), out_w(g), i, j);
+    int first = 0, end = out_w(g);
 
-    for (int c = 0; c < g->C; c++)
-        for (int kh = 0; kh < g->kernel_h; kh++)
-            for (int kw = 0; kw < g->kernel_w; kw++) {
-                const int h = i * g->stride_h + kh - g->pad_h, w = j * g->stride_w + kw - g->pad_w;
-                if (is_inside(g, h, w))
-                    each(arg, out, place(c * g->B + b, g->H, g->W, h, w),
-                         place(o * g->C + c, g->kernel_h, g->kernel_w, kh, kw));
-            }
+    while (first < end && first * g->stride_w + kw < g->pad_w)
+        first++;
+    while (end > first && (end - 1) * g->stride_w + kw - g->pad_w >= g->W)
+        end--;
+    t.out += (size_t)first;
+    t.in += (size_t)(first * g->stride_w + kw - g->pad_w);
+    t.weight += (size_t)kw;
+    t.n = (size_t)(end - first);
+    t.stride = (size_t)g->stride_w;
+    each(arg, &t);
 }
 
-static void each_tap(const struct conv_shape *s, tap *each, void *arg)
+static void each_tap(const struct conv_shape *s, taps_fn *each, void *arg)
 {
-    const int n_h = out_h(&s->in), n_w = out_w(&s->in);
+    const struct window *g = &s->in;
+    const int n_h = out_h(g), n_rows = s->C_out * g->B * n_h;
 
-    for (int o = 0; o < s->C_out; o++)
-        for (int b = 0; b < s->in.B; b++)
-            for (int i = 0; i < n_h; i++)
-                for (int j = 0; j < n_w; j++)
-                    taps_of_output(s, o, b, i, j, each, arg);
+    for (int row = 0; row < n_rows; row++)
+        for (int k = 0; k < g->C * g->kernel_h * g->kernel_w; k++) {
+            const int o = row / n_h / g->B, b = row / n_h % g->B, c = k / g->kernel_w / g->kernel_h;
+            const int kh = k / g->kernel_w % g->kernel_h, h = row % n_h * g->stride_h + kh - g->pad_h;
+            const struct taps t = { .out = place(row / n_h, n_h, out_w(g), row % n_h, 0),
+                                    .in = place(c * g->B + b, g->H, g->W, h, 0),
+                                    .weight = place(o * g->C + c, g->kernel_h, g->kernel_w, kh, 0) };
+            if (h >= 0 && h < g->H)
+                taps_of_row(g, t, k % g->kernel_w, each, arg);
+        }
 }
 
 struct product {
@@ -92,25 +103,28 @@ struct product {
     const double *a, *b;
 };
 
-static void forward_tap(void *arg, size_t out, size_t in, size_t weight)
+static void forward_taps(void *arg, const struct taps *t)
 {
     const struct product *p = arg;
 
-    p->to[out] += p->a[in] * p->b[weight];
+    for (size_t i = 0; i < t->n; i++)
+        p->to[t->out + i] += p->a[t->in + i * t->stride] * p->b[t->weight];
 }
 
-static void input_tap(void *arg, size_t out, size_t in, size_t weight)
+static void input_taps(void *arg, const struct taps *t)
 {
     const struct product *p = arg;
 
-    p->to[in] += p->a[out] * p->b[weight];
+    for (size_t i = 0; i < t->n; i++)
+        p->to[t->in + i * t->stride] += p->a[t->out + i] * p->b[t->weight];
 }
 
-static void weight_tap(void *arg, size_t out, size_t in, size_t weight)
+static void weight_taps(void *arg, const struct taps *t)
 {
     const struct product *p = arg;
 
-    p->to[weight] += p->a[out] * p->b[in];
+    for (size_t i = 0; i < t->n; i++)
+        p->to[t->weight] += p->a[t->out + i] * p->b[t->in + i * t->stride];
 }
 
 void reference_conv(double *y, const double *x, const double *weight, const struct conv_shape *s)
@@ -118,7 +132,7 @@ void reference_conv(double *y, const double *x, const double *weight, const stru
     struct product p = { y, x, weight };
 
     clear(y, (size_t)s->C_out * (size_t)s->in.B * (size_t)out_h(&s->in) * (size_t)out_w(&s->in));
-    each_tap(s, forward_tap, &p);
+    each_tap(s, forward_taps, &p);
 }
 
 void reference_conv_input_grad(double *dx, const double *dy, const double *weight, const struct conv_shape *s)
@@ -126,7 +140,7 @@ void reference_conv_input_grad(double *dx, const double *dy, const double *weigh
     struct product p = { dx, dy, weight };
 
     clear(dx, in_elems(&s->in));
-    each_tap(s, input_tap, &p);
+    each_tap(s, input_taps, &p);
 }
 
 void reference_conv_weight_grad(double *dweight, const double *dy, const double *x, const struct conv_shape *s)
@@ -134,7 +148,7 @@ void reference_conv_weight_grad(double *dweight, const double *dy, const double 
     struct product p = { dweight, dy, x };
 
     clear(dweight, (size_t)s->C_out * (size_t)s->in.C * (size_t)s->in.kernel_h * (size_t)s->in.kernel_w);
-    each_tap(s, weight_tap, &p);
+    each_tap(s, weight_taps, &p);
 }
 
 void reference_epilogue(double *y, const double *scale, const double *shift, const double *add, bool relu, size_t C,

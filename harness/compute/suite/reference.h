@@ -2,10 +2,9 @@
 /*
  * reference.h - every operation of compute.h again, naive and in double: what backends are held to.
  *
- * Written from the definitions, element by element; shares no code with a backend, nor with the networks in double that
- * backends are held to as well (models/suite/network_reference.h), whose gradients are checked against central
- * differences. Arrays and arguments are those of compute.h, except that gradients always overwrite. Tests only. Nothing
- * here can fail or allocates.
+ * Written from the definitions, element by element; shares no code with a backend. Central differences of the losses of
+ * networks that are made of it (models/suite/network_reference.h) check its gradients. Arrays and arguments are those
+ * of compute.h, except that gradients always overwrite. Tests only. Nothing here can fail or allocates.
  */
 #ifndef HARNESS_COMPUTE_SUITE_REFERENCE_H
 #define HARNESS_COMPUTE_SUITE_REFERENCE_H
