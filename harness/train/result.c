@@ -416,8 +416,7 @@ void record_layout(struct record *r, const struct train_job *job, const struct t
 
 enum { N_TARGET_STEPS = 10 };
 
-/* The last steps of each worker that the loss is a mean of. */
-static size_t n_target_steps(const struct train_job *job, int n_workers)
+size_t train_n_target_steps(const struct train_job *job, int n_workers)
 {
     uint64_t n_round = 0;
 
@@ -463,7 +462,7 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
     train_find_bound(&s, job, r);
     if (!isnan(job->opts.target_loss))
         s.seconds_to_target_loss = steps_seconds_to_loss(
-            &s.steps, job->opts.target_loss, n_target_steps(job, r->n_workers), &s.samples_to_target_loss_count);
+            &s.steps, job->opts.target_loss, train_n_target_steps(job, r->n_workers), &s.samples_to_target_loss_count);
     s.disturbance = disturbance_of_run(job, r);
     TRY(train_judge_learning(&s, job, r));
     TRY(alternation_compare(&s.exchange_keeps, job, r));

@@ -438,6 +438,8 @@ enum rc train_rank(struct world *w, const struct train_job *job, struct train_re
 /* Workers that share cores, because it was requested or there are more ranks than cores. Above 0 the run is
  * oversubscribed. 0 in sim. */
 int train_n_sharing(const struct train_job *job, const struct train_result *r);
+/* The last steps of each worker that the loss of --target-loss is a mean of. */
+size_t train_n_target_steps(const struct train_job *job, int n_workers);
 
 /* Maximum number of workers that share a device; 0: their compute has none. */
 int train_most_on_device(const struct train_result *r);

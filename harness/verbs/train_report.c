@@ -229,7 +229,11 @@ static enum rc print_learnt(struct table *t, const struct train_job *job, const 
     if (r->has_params && job->workload->named)
         TRY(print_named_params(t, job->workload->named, r->final.param));
     if (!isnan(job->opts.target_loss)) {
-        if (isnan(s->seconds_to_target_loss))
+        const size_t n_mean = train_n_target_steps(job, r->n_workers);
+        if (isnan(s->seconds_to_target_loss) && s->steps.n_steps < n_mean)
+            snprintf(text, sizeof text, "%g was not reached: the loss is a mean of %zu steps, and %zu were made",
+                     job->opts.target_loss, n_mean, s->steps.n_steps);
+        else if (isnan(s->seconds_to_target_loss))
             snprintf(text, sizeof text, "%g was not reached", job->opts.target_loss);
         else
             snprintf(text, sizeof text, "%g after %.4g s, %llu samples", job->opts.target_loss,
