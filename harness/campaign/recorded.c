@@ -355,8 +355,7 @@ static enum rc read_run(struct recorded *k, struct reader *r, const char *path)
     snprintf(k->campaign.dir, sizeof k->campaign.dir, "%s", dirname(copy));
     TRY(reader_run(r));
     if (k->campaign.n_points != 1)
-        FAIL(RC_INVAL, "%s: holds launches of other points, which failed; give the folder of their campaign, %s", path,
-             k->campaign.dir);
+        FAIL(RC_INVAL, "%s: holds launches of other points, which failed; give the folder of their campaign", path);
     k->manifest = json_incref(k->point[0].manifest);
 out:
     free(copy);

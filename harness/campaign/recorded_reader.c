@@ -140,12 +140,15 @@ static enum rc begin_launch(struct reader *r, json_t *manifest)
 {
     static const char lack[] =
         "a manifest without model, mode and workers among its options, or without what the campaign is over";
+    const char *verb = json_string_value(json_object_get(manifest, "verb")); /* of compare and train: none */
     struct campaign *c = &r->into->campaign;
     enum rc rc;
 
     if (r->into->is_run && r->n_launches_begun > 0)
-        FAIL(RC_INVAL, "%s: holds the records of several launches; give the folder of their campaign, %s", r->path,
-             r->into->campaign.dir);
+        FAIL(RC_INVAL, "%s: holds the records of several launches; give the folder of their campaign", r->path);
+    if (verb)
+        FAIL(RC_MISMATCH, "%s: line %zu: the records of gradmark %.40s; use those of gradmark train or compare",
+             r->path, r->line, verb);
     if (r->first_manifest)
         TRY(reader_check_fit(r, manifest));
     TRY(find_or_add(r, json_object_get(manifest, "options"), lack, &r->point));
@@ -285,8 +288,7 @@ static enum rc read_record(struct reader *r, json_t *record)
     if (r->is_open && stands_behind(kind))
         return RC_OK;
     if (strcmp(kind, "acceptance") == 0 && r->into->is_run)
-        FAIL(RC_INVAL, "%s: holds the records of an acceptance test; give its folder, %s", r->path,
-             r->into->campaign.dir);
+        FAIL(RC_INVAL, "%s: holds the records of an acceptance test; give its folder", r->path);
     if (!r->is_open || r->has_summary)
         return misfit(r, "a record that belongs to no launch: not the records of gradmark train or compare");
     TRY(point_read_record(&r->into->campaign.point[r->point], record));

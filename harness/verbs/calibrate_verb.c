@@ -387,7 +387,7 @@ static enum rc prepare(struct run *run)
         return rc_raise(RC_INVAL, "--out -: name a file for the description; the table goes to standard output");
     cluster_default(&unused);
     if (cluster_key_set(&unused, cluster_key_find("name"), o->name) != RC_OK)
-        return rc_raise(RC_INVAL, "--name: is longer than 63 bytes, or not printable");
+        return rc_raise(RC_INVAL, "--name: is longer than 63 bytes, or not printable; use a short name, as cluster-1");
     name_of_file(name, o->out);
     if (o->name[0] == '\0' && cluster_key_set(&unused, cluster_key_find("name"), name) != RC_OK)
         return rc_raise(RC_INVAL, "--out: the cluster would be called by a name that is not printable; give --name");
