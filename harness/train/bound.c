@@ -377,6 +377,22 @@ out:
     return rc;
 }
 
+/* Of each stage by itself: in a run stages end at different times, and what one exchanges need not share a link with
+ * what the others do. */
+static enum rc probe_stage_exchanges(struct rank *r)
+{
+    enum rc rc = RC_OK;
+
+    for (int stage = 0; stage < (int)r->job->opts.stages; stage++) {
+        if (stage == r->job->stages.number)
+            TRY(measure_and_restore(&r->result.limits, r, r->grad, probe_exchange, 0));
+        if (r->pipe)
+            TRY(world_barrier(r->job->pipe));
+    }
+out:
+    return rc;
+}
+
 /* Of a stage: how long tensors are on their way to the next one, and its exchange; it does not compute alone. */
 static enum rc probe_stage(struct rank *r)
 {
@@ -391,7 +407,7 @@ static enum rc probe_stage(struct rank *r)
     struct alpha_beta fit;
     enum rc rc;
 
-    TRY(measure_and_restore(&r->result.limits, r, r->grad, probe_exchange, 0));
+    TRY(probe_stage_exchanges(r));
     drop_wire_limit(&r->result.limits, r);
     TRY(rank_shard_probe(r, &r->result.gather_s, &r->result.scatter_s));
     if (!r->pipe)

@@ -56,7 +56,7 @@ struct stage_limits {             /* of one stage, measured; seconds */
     double latency_s;             /* of a message to the next stage */
     double pass_s;                /* of a tensor to it, after the latency */
     double gather_s, scatter_s;   /* of a micro-batch in a shard group, forward and backward; 0: it has none */
-    double exchange_s;            /* of its gradients among its replicas, per step; 0: no replicas; NaN: not known */
+    double exchange_s; /* of its gradients among its replicas, per step, by itself; 0: no replicas; NaN: not known */
 };
 
 /* The least time of a step: the longest path through the schedule (models/engine/stage.h). Times are the
