@@ -38,73 +38,54 @@ struct scene {
     int n_wanted_groups; /* that the rank which fails has the sums of, before it does; -1: does not matter */
     bool shares_device;
     bool hangs; /* the group HANGING_GROUP */
-    int dies;   /* the rank that does, after its first group; -1: none */
+    bool dies;  /* rank 1 does, after its first group */
     /* Of rank 1, which is the one made to fail, and of the others; or of the first one to notice, whoever it is. */
     bool is_anyone;
     struct expected first, rest;
 };
 
 static const struct scene scenes[] = {
-    { .name = "sums", .dies = -1 },
+    { .name = "sums" },
     { .name = "init",
-      .dies = -1,
-      .n_wanted_groups = 0,
       .first = { RC_DEVICE, "communicator: invalid argument: the substitute was made to fail" },
       .rest = { RC_PEER, "rank 1" } },
     { .name = "absent",
-      .dies = -1,
       .timeout_ms = LIMIT_MS,
-      .n_wanted_groups = 0,
       .is_anyone = true,
       .first = { RC_TIMEOUT, "communicator: not finished after " LIMIT_TEXT " ms" },
       .rest = { RC_PEER, "communicator: not finished" } },
     { .name = "late",
-      .dies = -1,
       .n_wanted_groups = 1,
       .first = { RC_DEVICE, "sum: unhandled system error: the substitute was made to fail" },
       .rest = { RC_PEER, "rank 1" } },
     { .name = "spread", /* what all hosts have summed, on its way to the others of this one */
-      .dies = -1,
-      .n_wanted_groups = 0,
       .first = { RC_DEVICE, "sum: unhandled system error: the substitute was made to fail" },
       .rest = { RC_PEER, "rank 1" } },
     { .name = "remote",
-      .dies = -1,
       .n_wanted_groups = 1,
       .first = { RC_PEER, "sum: remote process exited" },
       .rest = { RC_PEER, "rank 1" } },
     { .name = "hang",
-      .dies = -1,
       .hangs = true,
       .n_wanted_groups = 1,
       .is_anyone = true,
       .first = { RC_TIMEOUT, "sum: not finished after " LIMIT_TEXT " ms" },
       .rest = { RC_PEER, "sum: not finished" } },
     { .name = "sum",
-      .dies = -1,
       .n_wanted_groups = 1,
       .first = { RC_DEVICE, ": invalid argument: the substitute" },
       .rest = { RC_PEER, "rank 1" } },
     { .name = "end",
-      .dies = -1,
       .n_wanted_groups = 1,
       .first = { RC_DEVICE, "group end: unhandled cuda error" },
       .rest = { RC_PEER, "rank 1" } },
-    { .name = "id",
-      .dies = -1,
-      .n_wanted_groups = 0,
-      .first = { RC_DEVICE, "unique id: unhandled system error" },
-      .rest = { RC_DEVICE, "unique id" } },
+    { .name = "id", .first = { RC_DEVICE, "unique id: unhandled system error" }, .rest = { RC_DEVICE, "unique id" } },
     { .name = "shared",
-      .dies = -1,
       .shares_device = true,
-      .n_wanted_groups = 0,
       .first = { RC_UNSUPPORTED, "ranks 0 and 1 share the GPU fake:0, which NCCL refuses" },
       .rest = { RC_UNSUPPORTED, "ranks 0 and 1 share the GPU fake:0" } },
-    { .name = "dies", .dies = 1, .n_wanted_groups = 1, .rest = { RC_PEER, "rank 1" } },
+    { .name = "dies", .dies = true, .n_wanted_groups = 1, .rest = { RC_PEER, "rank 1" } },
     { .name = "old",
-      .dies = -1,
-      .n_wanted_groups = 0,
       .first = { RC_UNSUPPORTED, "is NCCL 2.10.3; needs 2.14.0 or newer" },
       .rest = { RC_UNSUPPORTED, "rank 0: " } },
 };
@@ -244,7 +225,7 @@ static enum rc sum_round(struct run *run, struct world *w, struct collective *c,
         host[i] = addend(w->rank, i, round);
     compute_put(compute, data, host, MAX_ELEMS * sizeof *host);
     for (int g = 0; g < N_GROUPS; g++) {
-        if (run->scene->dies == w->rank && round + g == 1)
+        if (run->scene->dies && w->rank == 1 && round + g == 1)
             world_die(w);
         TRY(round > 0 ? queue_behind(run, w, c, g, data) : queue(c, g, data));
         if (round > 0)
@@ -355,8 +336,8 @@ static int count(const char *what)
 /* Every communicator was ended, by the way that it should be. */
 static int check_ends(const struct scene *scene, int n_ranks)
 {
-    const bool fails = scene->rest.says || scene->dies >= 0;
-    const int n_dead = scene->dies >= 0; /* what it had is lost with it */
+    const bool fails = scene->rest.says || scene->dies;
+    const int n_dead = scene->dies; /* what it had is lost with it */
     const bool is_right =
         count("live") == n_dead && count(fails ? "destroy" : "abort") == 0 && (fails || count("destroy") == n_ranks);
 
@@ -378,7 +359,7 @@ static int run_scene(const struct scene *scene, int n_ranks, const char *reducer
     const enum rc rc = world_run(threads, &opts, n_ranks, body, &run);
     if (!scene->rest.says && rc != RC_OK)
         fprintf(stderr, "%s: %s\n", scene->name, rc_message());
-    return atomic_load(&run.n_failures) + (n_ranks > 1 && scene->dies < 0 && atomic_load(&run.n_first) == 0) +
+    return atomic_load(&run.n_failures) + (n_ranks > 1 && !scene->dies && atomic_load(&run.n_first) == 0) +
            check_ends(scene, n_ranks) + (!scene->rest.says && rc != RC_OK);
 }
 

@@ -23,6 +23,7 @@
 #include "harness/net/transport_zmq.h"
 #include "harness/net/zmq_files.h"
 #include "harness/net/zmq_frame.h"
+#include "harness/world/suite/loopback.h"
 
 extern const struct transport_ops transport_zmq;
 
@@ -74,17 +75,14 @@ static void send_strays(struct suite *s, void *socket)
 /* Noise on the bare TCP connection: ZeroMQ turns it away, or takes it for frames of an old version, strays too. */
 static void send_tcp_noise(struct suite *s, const char *endpoint)
 {
-    const char *port = strrchr(endpoint, ':');
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     unsigned char noise[3000];
 
     if (strncmp(endpoint, "tcp://127.0.0.1", 15) != 0)
         return;
-    to.sin_port = htons((uint16_t)atoi(port + 1));
     for (uint64_t k = 0; k < sizeof noise; k++)
         noise[k] = (unsigned char)rng_u64(3, RNG_TEST, k);
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (EXPECT(s, fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0))
+    const int fd = loopback_dial(loopback_port(endpoint));
+    if (EXPECT(s, fd >= 0))
         (void)!send(fd, noise, sizeof noise, MSG_NOSIGNAL);
     close(fd);
 }

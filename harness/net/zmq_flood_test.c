@@ -3,8 +3,6 @@
  * zmq_flood_test.c - strangers who do all they can on a real socket, while a rank of the run sends: its messages come,
  * no other one does, and memory stays bounded (net.Z2, Z3).
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -28,6 +26,7 @@
 #include "harness/net/zmq_frame.h"
 #include "harness/net/zmq_gate.h"
 #include "harness/net/zmq_inbox.h"
+#include "harness/world/suite/loopback.h"
 
 enum { LIMIT_MS = 20000, N_ATTACKERS = 3, N_HELD = 48, N_MESSAGES = 400, MOST_BYTES = 1 << 20, SEND_MS = 200 };
 /* What strangers may make of memory: all that net.Z3 lets them hold, with the library's own for each connection. */
@@ -49,28 +48,21 @@ static void write_greeting(unsigned char out[64], const char *mechanism)
 }
 
 struct attack {
-    int port;
+    uint16_t port;
     uint64_t seed;
     bool encrypts;
     atomic_bool *is_over;
     atomic_uint_fast64_t *n_connections, *n_bytes;
 };
 
-static int connect_to(int port)
+static int connect_to(uint16_t port)
 {
-    const struct sockaddr_in to = { .sin_family = AF_INET,
-                                    .sin_port = htons((uint16_t)port),
-                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     const struct timeval limit = { .tv_usec = SEND_MS * 1000 };
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = loopback_dial(port);
 
-    if (fd < 0)
-        return -1;
-    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (connect(fd, (const struct sockaddr *)&to, sizeof to) == 0)
-        return fd;
-    close(fd);
-    return -1;
+    if (fd >= 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    return fd;
 }
 
 static bool put(struct attack *a, int fd, const void *bytes, size_t n_bytes)
@@ -242,7 +234,7 @@ static void under_attack(bool encrypts)
         push_one(&k, i, bytes);
     const size_t before_bytes = resident_bytes();
     for (int i = 0; i < N_ATTACKERS; i++) {
-        attack[i] = (struct attack){ .port = atoi(strrchr(k.endpoint, ':') + 1),
+        attack[i] = (struct attack){ .port = loopback_port(k.endpoint),
                                      .seed = (uint64_t)i,
                                      .encrypts = encrypts,
                                      .is_over = &is_over,

@@ -3,8 +3,6 @@
  * zmq_gate_test.c - who gets in at a gate and who does not, and that what goes over its connections is encrypted:
  * net.Z1, Z2, Z4. (net.Z3, memory under floods: zmq_flood_test.c.)
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +19,7 @@
 #include <zmq.h>
 
 #include "harness/net/zmq_gate.h"
+#include "harness/world/suite/loopback.h"
 
 enum { LIMIT_MS = 60000, POLL_MS = 5, MOST_BYTES = 1 << 16 };
 
@@ -248,24 +247,11 @@ static void keys_from_a_file_are_those_it_uses(void **state)
 /* --- what somebody on the way reads --- */
 
 struct relay { /* one connection, and what went over it towards the one that listens */
-    int listener, to_port;
+    int listener;
+    uint16_t to_port;
     unsigned char seen[MOST_BYTES];
     _Atomic size_t n_seen;
 };
-
-static int connect_to(int port)
-{
-    const struct sockaddr_in to = { .sin_family = AF_INET,
-                                    .sin_port = htons((uint16_t)port),
-                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof to) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
 
 /* Copies what has come at `from`, of the `n` bytes that fit; false: it has ended. */
 static bool copy_some(int from, int to, unsigned char *bytes, size_t n, size_t *n_copied)
@@ -279,7 +265,7 @@ static bool copy_some(int from, int to, unsigned char *bytes, size_t n, size_t *
 static void *relay_main(void *arg)
 {
     struct relay *r = arg;
-    const int in = accept(r->listener, NULL, NULL), out = connect_to(r->to_port);
+    const int in = accept(r->listener, NULL, NULL), out = loopback_dial(r->to_port);
     zmq_pollitem_t item[2] = { { .fd = in, .events = ZMQ_POLLIN }, { .fd = out, .events = ZMQ_POLLIN } };
     unsigned char back[4096];
     bool goes_on = in >= 0 && out >= 0;
@@ -303,22 +289,19 @@ static bool is_seen_on_the_way(bool encrypts)
 {
     static const char secret[] = "the gradient of layer 7";
     struct relay *r = calloc(1, sizeof *r);
-    struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t n_bytes = sizeof own;
     char endpoint[64];
+    uint16_t port;
     pthread_t thread;
     struct kit k;
 
     assert_non_null(r);
     kit_open(&k, encrypts);
     kit_admit(&k);
-    r->to_port = atoi(strrchr(k.endpoint, ':') + 1);
-    r->listener = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(r->listener, (struct sockaddr *)&own, sizeof own), 0);
+    r->to_port = loopback_port(k.endpoint);
+    r->listener = loopback_bind(&port);
     assert_int_equal(listen(r->listener, 1), 0);
-    assert_int_equal(getsockname(r->listener, (struct sockaddr *)&own, &n_bytes), 0);
     assert_int_equal(pthread_create(&thread, NULL, relay_main, r), 0);
-    (void)snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", ntohs(own.sin_port));
+    (void)snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", port);
     void *push = push_with(&k, k.other, zmq_gate_pass(k.gate));
     assert_int_equal(zmq_connect(push, endpoint), 0);
     assert_int_equal(zmq_send(push, secret, strlen(secret), 0), strlen(secret));

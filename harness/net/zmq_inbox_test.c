@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zmq_inbox_test.c - numbers that are not due, frames that are too long, messages that nobody awaits, and what is owed:
  * net.I1 to I4. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,6 +16,7 @@
 #include "harness/base/rng.h"
 #include "harness/net/transport.h"
 #include "harness/net/zmq_inbox.h"
+#include "harness/world/suite/loopback.h"
 
 enum { N_RANKS = 3, LIMIT_MS = 20000, SOON_MS = 30, MOST_BYTES = 1000 };
 
@@ -350,13 +349,10 @@ static size_t write_noise(unsigned char *out, uint64_t i)
 /* Returns when the other side has ended the connection: it has read all that it reads. */
 static void send_noise(const struct kit *k, uint64_t i)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     unsigned char noise[NOISE_BYTES], answer[256];
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const int fd = loopback_dial(loopback_port(k->endpoint));
 
-    to.sin_port = htons((uint16_t)atoi(strrchr(k->endpoint, ':') + 1));
     assert_true(fd >= 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
     (void)!send(fd, noise, write_noise(noise, i), MSG_NOSIGNAL);
     (void)shutdown(fd, SHUT_WR);
     while (recv(fd, answer, sizeof answer, 0) > 0)

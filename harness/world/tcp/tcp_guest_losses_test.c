@@ -3,8 +3,6 @@
  * tcp_guest_losses_test.c [SEED N] - what guests hear of lost members (world.G6), by links as processes have them, and
  * when a guest is in though a host is lost (world.G5); and N losses of a hub that are none, which change nothing.
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +19,7 @@
 #include "harness/base/bytes.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
+#include "harness/world/suite/loopback.h"
 #include "harness/world/tcp/tcp_hub.h"
 #include "harness/world/tcp/tcp_link.h"
 #include "harness/world/wait.h"
@@ -57,14 +56,11 @@ struct run {
 
 static int listen_for(struct gang *g)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t n_bytes = sizeof at;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    uint16_t port;
+    const int fd = loopback_bind(&port);
 
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(fd, 256), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &n_bytes), 0);
-    (void)snprintf(g->root, sizeof g->root, "127.0.0.1:%d", ntohs(at.sin_port));
+    (void)snprintf(g->root, sizeof g->root, "127.0.0.1:%d", port);
     return fd;
 }
 

@@ -5,8 +5,6 @@
  * members hear of each guest at most that it came, and then once that it is gone, and are answered as before. All
  * connections are this thread's.
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +20,7 @@
 #include "harness/base/bytes.h"
 #include "harness/base/rng.h"
 #include "harness/base/text.h"
+#include "harness/world/suite/loopback.h"
 #include "harness/world/tcp/tcp_hub.h"
 #include "harness/world/tcp/tcp_protocol.h"
 #include "harness/world/tcp/tcp_stream.h"
@@ -56,11 +55,9 @@ static struct tcp_stream *stream_of(const struct run *r, int fd)
 
 static struct tcp_stream *dial(const struct run *r)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = loopback_dial(loopback_port(r->gang.root));
 
-    at.sin_port = htons((uint16_t)strtoul(strrchr(r->gang.root, ':') + 1, NULL, 10));
-    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_true(fd >= 0);
     return stream_of(r, fd);
 }
 
@@ -166,8 +163,7 @@ static void is_answered(struct tcp_stream *s)
 
 static void begin(struct run *r, int n_guests)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t n_bytes = sizeof at;
+    uint16_t port;
     int fd;
 
     *r = (struct run){ .gang = { .text = (char *)MEMBERS,
@@ -178,11 +174,9 @@ static void begin(struct run *r, int n_guests)
                                  .n_servers = N_RANKS - FIRST_SERVER,
                                  .identity = IDENTITY,
                                  .key = { 7 } } };
-    r->gang.listening_fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(r->gang.listening_fd, (struct sockaddr *)&at, sizeof at), 0);
+    r->gang.listening_fd = loopback_bind(&port);
     assert_int_equal(listen(r->gang.listening_fd, 256), 0);
-    assert_int_equal(getsockname(r->gang.listening_fd, (struct sockaddr *)&at, &n_bytes), 0);
-    (void)snprintf(r->gang.root, sizeof r->gang.root, "127.0.0.1:%d", ntohs(at.sin_port));
+    (void)snprintf(r->gang.root, sizeof r->gang.root, "127.0.0.1:%d", port);
     assert_int_equal(tcp_hub_open(&r->hub, &r->gang, ON_LOSS_REPORT, &fd), RC_OK);
     for (int i = 0; i < N_RANKS; i++) {
         r->member[i] = i == 0 ? stream_of(r, fd) : dial(r);

@@ -3,9 +3,7 @@
  * tcp_hub_test.c - how a gang gathers: who is let in, who is named as missing, and what strangers can do (world.G1,
  * G2); and whom all ranks name once one fails, or is lost (world.G4).
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "harness/world/suite/loopback.h"
 #include "harness/world/tcp/tcp_hub.h"
 #include "harness/world/tcp/tcp_hub_state.h"
 #include "harness/world/tcp/tcp_link.h"
@@ -54,16 +53,13 @@ static struct gang gang_of(int rank, double start_s)
                           .start_s = start_s };
 }
 
-/* Take a port that is free. Nobody can connect to it before it is listened at, and no other process gets it. */
 static void take_port(struct gang *g)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t n_bytes = sizeof at;
+    uint16_t port;
 
-    g->listening_fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(g->listening_fd, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(getsockname(g->listening_fd, (struct sockaddr *)&at, &n_bytes), 0);
-    (void)snprintf(g->root, sizeof g->root, "127.0.0.1:%d", ntohs(at.sin_port));
+    g->listening_fd = loopback_bind(&port);
+    assert_true(g->listening_fd >= 0);
+    (void)snprintf(g->root, sizeof g->root, "127.0.0.1:%d", port);
 }
 
 static void *join(void *arg)
@@ -125,11 +121,9 @@ static void close_gang(struct hosted *h)
 
 static int dial(const struct gang *g)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const int fd = loopback_dial(loopback_port(g->root));
 
-    at.sin_port = htons((uint16_t)strtoul(strrchr(g->root, ':') + 1, NULL, 10));
-    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_true(fd >= 0);
     return fd;
 }
 

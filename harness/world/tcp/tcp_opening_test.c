@@ -8,9 +8,7 @@
  * kills one of them by SIGKILL. What rank 1 says last before its world is open is TCP_BEGIN, so without its last part
  * no world is open.
  */
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -28,6 +26,7 @@
 #include <cmocka.h>
 
 #include "harness/base/bytes.h"
+#include "harness/world/suite/loopback.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
 
@@ -110,14 +109,9 @@ struct run {
 
 static int listen_anywhere(uint16_t *port)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t n_bytes = sizeof at;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = loopback_bind(port);
 
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(fd, 16), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &n_bytes), 0);
-    *port = ntohs(at.sin_port);
     return fd;
 }
 
@@ -138,17 +132,15 @@ static void end_path(struct path *p)
 
 static void accept_rank(const struct run *run, struct path *p)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     const int on = 1;
 
     p->rank_fd = accept4(p->listening_fd, NULL, NULL, SOCK_CLOEXEC);
-    p->hub_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    at.sin_port = htons(run->hub_port);
+    p->hub_fd = loopback_dial(run->hub_port);
     (void)close(p->listening_fd);
     p->listening_fd = -1;
     (void)setsockopt(p->rank_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)setsockopt(p->hub_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (connect(p->hub_fd, (struct sockaddr *)&at, sizeof at) != 0)
+    if (p->hub_fd < 0)
         end_path(p); /* rank 0 has ended */
 }
 
