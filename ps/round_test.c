@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * round_test.c WORLD TRANSPORT - large chunks, which servers update block by block and answer from where they are: after each
- * step of a synchronous server every element is what the gradients of all workers make of it, to the bit; and what an
- * asynchronous one answers, or one with a backup worker, is of one version, whatever others push meanwhile, and however
- * late it is read.
+ * round_test.c WORLD TRANSPORT - large chunks, which servers update block by block and answer from where they are:
+ * after each step of a synchronous server every element is what the gradients of all workers make of it, to the bit;
+ * and what an asynchronous one answers, or one with a backup worker, is of one version, whatever others push meanwhile,
+ * and however late it is read.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * communicator_test.c CASE - exchange.Y2, Y3: which chunk a communicator takes, and when, by the clock of the sim
+ * communicator_test.c - exchange.Y2, Y3: which chunk a communicator takes, and when, by the clock of the sim
  * world.
  *
  * Four segments are four chunks, of which 0 is the last segment and 3 the first. A worker submits them at 0, 100, 250
- * and 1000 us; the work on each takes what the case says, which passes of several at once. One simulation a
- * process: the argument names the case.
+ * and 1000 us; the work on each takes what the case says, which passes of several at once.
  */
 #include <stdio.h>
 #include <string.h>
@@ -166,20 +165,21 @@ out:
     return rc;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    struct play play = { .c = NULL };
     const struct world_ops *sim = NULL;
+    struct play play = { .n_failures = 0 };
     struct cluster cluster;
+    enum rc rc;
 
-    for (size_t i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(argv[1], cases[i].name) == 0)
-            play.c = &cases[i];
-    if (!play.c || world_find(&sim, "sim") != RC_OK)
-        return 2;
     cluster_default(&cluster);
     const struct world_opts opts = { .cluster = &cluster, .has_tasks = true };
-    const enum rc rc = world_run(sim, &opts, play.c->n_workers, body, &play);
+    TRY(world_find(&sim, "sim"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        play.c = &cases[i];
+        TRY(world_run(sim, &opts, play.c->n_workers, body, &play));
+    }
+out:
     if (rc != RC_OK)
         fprintf(stderr, "%s\n", rc_message());
     return rc != RC_OK || play.n_failures > 0;
