@@ -366,19 +366,6 @@ static const struct suite_case {
     { "refusals", case_refusals },
 };
 
-static bool failed_anywhere(struct suite *s)
-{
-    int *all = calloc((size_t)s->w->n_ranks, sizeof *all), n_all = 0;
-
-    if (EXPECT(s, all != NULL) && EXPECT_OK(s, world_allgather(s->w, &s->n_failures, all, sizeof *all)))
-        for (int r = 0; r < s->w->n_ranks; r++)
-            n_all += all[r] != 0;
-    free(all);
-    if (n_all > 0 && s->n_failures == 0)
-        s->n_failures = 1;
-    return s->n_failures > 0;
-}
-
 int share_suite(struct world *w, uint64_t limit_ns, const char **failed_case)
 {
     struct rig g = { .s = { .w = w, .name = "opening a group" }, .limit_ns = limit_ns };
@@ -390,7 +377,7 @@ int share_suite(struct world *w, uint64_t limit_ns, const char **failed_case)
     for (size_t i = 0; g.group && i < sizeof cases / sizeof *cases; i++) {
         g.s.name = cases[i].name;
         cases[i].run(&g);
-        if (failed_anywhere(&g.s)) {
+        if (suite_failed_anywhere(&g.s)) {
             if (failed_case)
                 *failed_case = g.s.name;
             break;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "harness/world/world.h"
 
@@ -27,7 +28,21 @@ static inline bool suite_expect(struct suite *s, bool ok, const char *what, int 
 #define EXPECT(s, ok) suite_expect((s), (ok), #ok, __LINE__)
 #define EXPECT_OK(s, call) suite_expect((s), (call) == RC_OK, #call, __LINE__)
 
-/* The same of a rank of w in a function that counts its own failures, as int n_failures. */
+/* Collective; a rank that has seen no failure counts one for those of others. */
+static inline bool suite_failed_anywhere(struct suite *s)
+{
+    int *all = calloc((size_t)s->w->n_ranks, sizeof *all), n_all = 0;
+
+    if (EXPECT(s, all != NULL) && EXPECT_OK(s, world_allgather(s->w, &s->n_failures, all, sizeof *all)))
+        for (int r = 0; r < s->w->n_ranks; r++)
+            n_all += all[r] != 0;
+    free(all);
+    if (n_all > 0 && s->n_failures == 0)
+        s->n_failures = 1;
+    return s->n_failures > 0;
+}
+
+/* Expectations of a rank of w in a function that counts its own failures, as int n_failures. */
 #define EXPECT_OF(w_, ok) n_failures += suite_unless((w_), (ok), #ok, __LINE__)
 static inline int suite_unless(const struct world *w, bool ok, const char *what, int line)
 {

@@ -213,19 +213,6 @@ static const struct suite_case {
     { "split by key", case_split_by_key }, { "split some", case_split_some }, { "many", case_many },
 };
 
-static bool failed_anywhere(struct suite *s)
-{
-    int *all = calloc((size_t)s->w->n_ranks, sizeof *all), n_all = 0;
-
-    if (EXPECT(s, all != NULL) && EXPECT_OK(s, world_allgather(s->w, &s->n_failures, all, sizeof *all)))
-        for (int r = 0; r < s->w->n_ranks; r++)
-            n_all += all[r] != 0;
-    free(all);
-    if (n_all > 0 && s->n_failures == 0)
-        s->n_failures = 1;
-    return s->n_failures > 0;
-}
-
 int world_suite(struct world *w, const char **failed_case)
 {
     struct suite s = { .w = w };
@@ -235,7 +222,7 @@ int world_suite(struct world *w, const char **failed_case)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         s.name = cases[i].name;
         cases[i].run(&s);
-        if (failed_anywhere(&s)) {
+        if (suite_failed_anywhere(&s)) {
             if (failed_case)
                 *failed_case = s.name;
             break;
