@@ -483,12 +483,14 @@ void finding_print(const struct acceptance *a, const struct finding *f, FILE *to
 
 /* --- what failed --- */
 
-/* Do findings say why it failed? Without a limit nothing else makes it fail; with one, of all nodes alike. */
+/* Do findings say why it failed? Without a limit nothing else makes it fail. With one, a finding of all nodes has the
+ * same limit, or says the same. */
 static bool is_told_by_finding(const struct acceptance *a, const struct criterion *c)
 {
     for (int i = 0; i < a->n_findings; i++) {
         const struct finding *f = &a->finding[i];
-        if (f->stage == c->stage && !is_loss(f) && (isnan(c->limit) || f->expected == c->limit))
+        if (f->stage == c->stage && !is_loss(f) &&
+            (isnan(c->limit) || f->expected == c->limit || strstr(f->text, c->text)))
             return true;
     }
     return false;

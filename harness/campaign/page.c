@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* page.c - what a page says first, and the order of its parts. */
 #include "harness/campaign/page.h"
+#include "harness/base/terminal.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/report/html.h"
 #include "harness/report/markdown.h"
 
@@ -249,17 +251,24 @@ out:
 
 enum rc page_print(const struct recorded *k, FILE *to)
 {
+    struct terminal_text text = { .lines = NULL };
     enum rc rc;
 
-    TRY(tell_answer(k, to));
+    TRY(terminal_text_open(&text));
+    TRY(tell_answer(k, text.lines));
+    TRY(terminal_text_close(&text, to));
     fputc('\n', to);
     TRY(campaign_print(&k->campaign, to));
     if (k->is_run)
-        return RC_OK;
+        goto out;
     fputc('\n', to);
-    TRY(tell_campaign(k, to));
-    campaign_tell_encryption(&k->campaign, to);
+    TRY(terminal_text_open(&text));
+    TRY(tell_campaign(k, text.lines));
+    campaign_tell_encryption(&k->campaign, text.lines);
+    TRY(terminal_text_close(&text, to));
 out:
+    if (terminal_text_close(&text, NULL) != RC_OK && rc == RC_OK)
+        rc = RC_NOMEM;
     return rc;
 }
 

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/campaign/campaign.h"
 #include "harness/campaign/curves.h"
@@ -521,6 +522,7 @@ static void show_columns(struct shown *s, const struct campaign *c, const struct
     }
 }
 
+/* show NULL: print it, in parts. */
 static enum rc print_points(const struct campaign *c, const struct point_column *column, size_t n_columns,
                             show_table_fn *show, FILE *to)
 {
@@ -529,6 +531,7 @@ static enum rc print_points(const struct campaign *c, const struct point_column 
     enum rc rc;
 
     show_columns(&s, c, first_columns, sizeof first_columns / sizeof *first_columns);
+    const size_t n_keys = s.n;
     show_columns(&s, c, column, n_columns);
     TRY(table_open(&t, s.head, s.n));
     for (size_t i = 0; i < c->n_points; i++) {
@@ -537,7 +540,10 @@ static enum rc print_points(const struct campaign *c, const struct point_column 
         for (size_t k = 0; k < s.n; k++)
             TRY(s.of[k]->print(&(struct cell){ t, c, &c->point[i], s.of[k], s.i[k] }));
     }
-    show(t, to);
+    if (show)
+        show(t, to);
+    else
+        table_print_parts(t, n_keys, to);
 out:
     table_close(&t);
     return rc;
@@ -681,15 +687,18 @@ void campaign_print_notes(const struct campaign *c, FILE *to)
 
 enum rc campaign_print(const struct campaign *c, FILE *to)
 {
+    struct terminal_text notes = { .lines = NULL };
     enum rc rc;
 
     if (c->exchange[0])
         fprintf(to, "exchange: %s\n\n", c->exchange);
-    TRY(campaign_print_results(c, table_print, to));
+    TRY(campaign_print_results(c, NULL, to));
     fprintf(to, "\n");
-    TRY(campaign_print_steps(c, table_print, to));
+    TRY(campaign_print_steps(c, NULL, to));
     fprintf(to, "\n");
-    campaign_print_notes(c, to);
+    TRY(terminal_text_open(&notes));
+    campaign_print_notes(c, notes.lines);
+    TRY(terminal_text_close(&notes, to));
 out:
     return rc;
 }

@@ -196,30 +196,42 @@ static size_t print_cell(FILE *to, const char *text, enum align align, size_t wi
     return align == ALIGN_RIGHT ? 0 : n_blank;
 }
 
-static void print_rule(const struct table *t, FILE *to, const size_t *width)
+/* Some columns of a table: the first n_keys, and those from `from` to before `end`. */
+struct part {
+    size_t n_keys, from, end;
+};
+
+static bool has_column(const struct part *p, size_t i)
 {
-    for (size_t i = 0; i < t->n_columns; i++) {
-        pad(to, "-", width[i]);
-        pad(to, " ", i + 1 < t->n_columns ? GAP_COLUMNS : 0);
-    }
+    return i < p->n_keys || (i >= p->from && i < p->end);
+}
+
+static void print_rule(FILE *to, const size_t *width, const struct part *p)
+{
+    for (size_t i = 0; i < p->end; i++)
+        if (has_column(p, i)) {
+            pad(to, "-", width[i]);
+            pad(to, " ", i + 1 < p->end ? GAP_COLUMNS : 0);
+        }
     fputc('\n', to);
 }
 
-static void print_rows(const struct table *t, FILE *to, const size_t *width)
+static void print_rows(const struct table *t, FILE *to, const size_t *width, const struct part *p)
 {
     size_t n_owed;
 
-    print_rule(t, to, width);
+    print_rule(to, width, p);
     for (size_t r = 0; r < t->n_rows; r++) {
         if (!t->row[r].cell) {
-            print_rule(t, to, width);
+            print_rule(to, width, p);
             continue;
         }
         n_owed = 0;
-        for (size_t i = 0; i < t->n_columns; i++) {
-            const char *text = t->row[r].cell[i] ? t->row[r].cell[i] : "";
-            n_owed = print_cell(to, text, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
-        }
+        for (size_t i = 0; i < p->end; i++)
+            if (has_column(p, i)) {
+                const char *text = t->row[r].cell[i] ? t->row[r].cell[i] : "";
+                n_owed = print_cell(to, text, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
+            }
         fputc('\n', to);
     }
 }
@@ -292,27 +304,50 @@ static bool is_diverted(const struct table *t, FILE *to)
 
 /* --- for people --- */
 
+static void print_part(const struct table *t, FILE *to, const size_t *width, const struct part *p)
+{
+    size_t n_owed = 0;
+
+    for (size_t i = 0; i < p->end; i++)
+        if (has_column(p, i))
+            n_owed = print_cell(to, t->column[i].title, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
+    fputc('\n', to);
+    print_rows(t, to, width, p);
+}
+
 void table_print(const struct table *t, FILE *to)
+{
+    table_print_parts(t, t->n_columns, to);
+}
+
+enum { MOST_COLUMNS = 100 };
+
+void table_print_parts(const struct table *t, size_t n_keys, FILE *to)
 {
     if (is_diverted(t, to))
         return;
-    size_t *width = malloc(t->n_columns * sizeof *width);
-    size_t n_owed = 0;
+    size_t *width = malloc(t->n_columns * sizeof *width), n_key_columns = 0;
+    struct part p = { .n_keys = n_keys };
 
     if (!width) /* an unreadable table is worse than none */
         return;
-    for (size_t i = 0; i < t->n_columns; i++) {
+    for (size_t i = 0; i < t->n_columns; i++)
         width[i] = column_width(t, i);
-        n_owed = print_cell(to, t->column[i].title, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
+    for (size_t i = 0; i < n_keys; i++)
+        n_key_columns += width[i] + GAP_COLUMNS;
+    for (p.end = n_keys; p.end == n_keys || p.end < t->n_columns;) {
+        size_t n_columns = n_key_columns;
+        p.from = p.end;
+        while (p.end < t->n_columns && (p.end == p.from || n_columns + width[p.end] <= MOST_COLUMNS))
+            n_columns += width[p.end++] + GAP_COLUMNS;
+        if (p.from > n_keys)
+            fputc('\n', to);
+        print_part(t, to, width, &p);
+        if (p.end == p.from) /* keys alone */
+            break;
     }
-    fputc('\n', to);
-    print_rows(t, to, width);
     free(width);
 }
-
-/* --- with titles of several lines --- */
-
-enum { MOST_COLUMNS = 100 };
 
 /* Of the words of text: a copy with a line feed before each that does not fit; how many lines. */
 static size_t fold(char out[TITLE_BYTES], const char *text, size_t width)
@@ -389,7 +424,7 @@ void table_print_narrow(const struct table *t, FILE *to)
     } else {
         for (size_t k = 0; k < n_lines; k++)
             print_title_line(t, to, width, k, n_lines);
-        print_rows(t, to, width);
+        print_rows(t, to, width, &(struct part){ .n_keys = t->n_columns, .end = t->n_columns });
     }
     free(width);
 }

@@ -31,6 +31,8 @@ struct table_diversion { /* --format csv */
 /* From now on tables that are printed to d->from go to d->to as comma-separated values, with an empty line between two.
  * Other streams keep their tables. d is borrowed until the next call; NULL: no longer. */
 void table_divert(struct table_diversion *d);
+/* table_print(); of a table wider than 100 columns several, one below another, each with the first n_keys columns. */
+void table_print_parts(const struct table *t, size_t n_keys, FILE *to);
 /* table_print(); if the table is wider than 100 columns, titles are broken between words. */
 void table_print_narrow(const struct table *t, FILE *to);
 /* A table of two columns without titles: names and descriptions. Descriptions are broken between words, so that lines

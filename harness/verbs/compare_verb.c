@@ -28,7 +28,8 @@ struct compare_opts {
 enum { MOST_FAILURES = 3 }; /* of a setting or a rate, whose run is repeated until then */
 
 static const struct opt compare_table[] = {
-    OPT_MODULES_(struct compare_opts, model, "model", workload_kind, "networks (default: linear,lenet)"),
+    OPT_MODULES_(struct compare_opts, model, "model", workload_kind,
+                 "networks (default: two). The two are linear and lenet"),
     OPT_MODULES_(struct compare_opts, mode, "mode", mode_kind,
                  "modes. Efficiency is measured by single with one worker"),
     OPT_LIST_(struct compare_opts, workers, "workers", "", NULL, 1, 65536,
@@ -507,10 +508,10 @@ static const struct verb_basics basics[] = {
 const struct verb verb_compare = {
     .name = "compare",
     .summary = "train in several modes and say which is faster",
-    .introduction =
-        "Trains each network in each mode with each number of workers, in several rounds. Prints which mode "
-        "is faster, with 95 % intervals, and writes records and charts to a folder.\n\n"
-        "The exit status is 0 also if the answer is \"Cannot tell\". It is 1 if a setting was given up.",
+    .introduction = "Trains each network (linear and lenet without --model) in each mode with each number of workers, "
+                    "in several rounds. Prints which mode "
+                    "is faster, with 95 % intervals, and writes records and charts to a folder.\n\n"
+                    "The exit status is 0 also if the answer is \"Cannot tell\". It is 1 if a setting was given up.",
     .example = examples,
     .basics = basics,
     .page = "compare",
