@@ -199,6 +199,16 @@ bool assumed_concerns(int key, bool has_servers)
     return strncmp(cluster_keys[key].name, has_servers ? "collective_" : "server_", has_servers ? 11 : 7) != 0;
 }
 
+bool assumed_is_between_hosts(int key)
+{
+    static const char *const begins[] = { "link_", "tcp_", "rdma_", "staging_", "oversubscription_", "group_" };
+
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(cluster_keys[key].name, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
 /* A replayed step has no arithmetic of its own but additions, which memory limits; sizes and numbers of parts are no
  * constants of time. */
 bool assumed_is_of_time(int key)

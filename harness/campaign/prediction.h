@@ -94,6 +94,8 @@ size_t assumed_ranges(struct assumed_range out[CLUSTER_MAX_KEYS], const struct c
 bool assumed_is_of_time(int key);
 /* Does it concern a run with parameter servers, or one without? */
 bool assumed_concerns(int key, bool has_servers);
+/* Does it concern only messages that leave a host? */
+bool assumed_is_between_hosts(int key);
 /* "link_latency_s=2e-06" */
 void assumed_setting(char out[ASSUMED_SETTING_BYTES], int key, double value);
 

@@ -100,6 +100,13 @@ const char *point_exchange(const struct point_of_row *p)
     return simulated_exchange(p->mode, p->reducer);
 }
 
+bool point_is_on_several_hosts(const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct cluster *c = &r->cluster[p->cluster].cluster;
+
+    return p->n_gpus > c->n_ranks_per_host || (row_mode_has_servers(p->mode) && c->server_placement != SERVERS_BESIDE);
+}
+
 /* Of J7. */
 enum { STAGE_ALONE, STAGE_ROWS, STAGE_REST };
 

@@ -131,6 +131,8 @@ enum rc reproduction_open(struct reproduction *out, const char *name, const char
 enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env) MUST_CHECK;
 /* Does its row count, and does it exchange anything? */
 bool point_is_compared(const struct point_of_row *p);
+/* Are its workers on several hosts, or its servers on other hosts than these? */
+bool point_is_on_several_hosts(const struct reproduction *r, const struct point_of_row *p);
 /* The same on one GPU: updates, and sends nothing. */
 struct point_of_row point_alone(const struct point_of_row *p);
 /* Was the point simulated, be it that this failed? */

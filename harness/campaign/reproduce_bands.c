@@ -96,14 +96,10 @@ out:
 
 static struct known_errors_of known_of(const struct reproduction *r, const struct point_of_row *p)
 {
-    const struct cluster *c = &r->cluster[p->cluster].cluster;
-    const bool has_servers = row_mode_has_servers(p->mode);
-
-    return (struct known_errors_of){ .has_servers = has_servers,
-                                     .is_on_several = p->n_gpus > c->n_ranks_per_host ||
-                                                      (has_servers && c->server_placement != SERVERS_BESIDE),
+    return (struct known_errors_of){ .has_servers = row_mode_has_servers(p->mode),
+                                     .is_on_several = point_is_on_several_hosts(r, p),
                                      .is_fitted = r->terms->fit && reproduce_fit_concerns(r->terms->fit, r, p),
-                                     .cluster = c->name };
+                                     .cluster = r->cluster[p->cluster].cluster.name };
 }
 
 enum rc reproduction_plan_band(struct point_of_row *p, const struct point_of_row *alone, struct reproduction *r)

@@ -215,7 +215,8 @@ static bool is_chosen(const struct condition *c, const struct reproduction *r, c
 static bool moves(const struct reproduction *r, const struct point_of_row *p, int key)
 {
     return cluster_key_matters(&r->cluster[p->cluster].cluster, key) &&
-           assumed_concerns(key, row_mode_has_servers(p->mode));
+           assumed_concerns(key, row_mode_has_servers(p->mode)) &&
+           (point_is_on_several_hosts(r, p) || !assumed_is_between_hosts(key));
 }
 
 bool reproduce_fit_concerns(const struct reproduce_fit *f, const struct reproduction *r, const struct point_of_row *p)

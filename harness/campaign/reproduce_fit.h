@@ -7,7 +7,8 @@
  *
  * Invariants
  *   F1  A constant is fitted only if all clusters of the table that it has an effect on assume it. Its value is in all
- *       their ranges (prediction.h), and is the same for all of them.
+ *       their ranges (prediction.h), and is the same for all of them. Rows on which no key has an effect, as those
+ *       of one host for a key of the network, are no rows of the fit.
  *   F2  The values have the least sum of squared errors in efficiency over the rows of the fit. These are simulated on
  *       a grid, even by ratio; between its points efficiencies are interpolated. Predictions are simulated.
  *   F3  Values fit as well if the mean square of the errors grows by at most that of FIT_AS_WELL. If they are more than
