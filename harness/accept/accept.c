@@ -93,11 +93,11 @@ static void note_end(struct acceptance *a, const struct world *w, int s, const c
 }
 
 /* Rank 0: how long the stage took, and why it ended before its work was done, if it did. */
-static void note_stage(struct run *run, int s)
+static void note_stage(struct run *run, int s, uint64_t started_ns)
 {
     struct stage_state *state = &run->env.out->stage[s];
 
-    state->took_s = (double)(world_now_ns(run->env.world) - run->env.started_ns) / 1e9;
+    state->took_s = (double)(world_now_ns(run->env.world) - started_ns) / 1e9;
     if (run->env.ended[0] && !state->why[0])
         snprintf(state->why, sizeof state->why, "%s", run->env.ended);
 }
@@ -106,11 +106,12 @@ static void note_stage(struct run *run, int s)
 static enum rc run_stage(struct run *run, int s, bool *goes_on)
 {
     struct stage_env *env = &run->env;
+    const uint64_t started_ns = world_now_ns(env->world);
     enum rc rc;
 
     run->stage_name = accept_stage_name((enum accept_stage)s);
     run->stage_weight = weight_of(env->criteria, s);
-    env->started_ns = world_now_ns(env->world);
+    env->started_ns = started_ns; /* of its limit of time; the soak sets it anew for each training */
     env->ended[0] = '\0';
     if (env->out)
         env->out->stage[s].was_run = true;
@@ -120,7 +121,7 @@ static enum rc run_stage(struct run *run, int s, bool *goes_on)
         inject_now(env->inject, env->world, (enum accept_stage)s);
     rc = stages[s].run(env);
     if (env->out)
-        note_stage(run, s);
+        note_stage(run, s, started_ns);
     if (rc == RC_OK) { /* a stage at its limit of time ends alone, a signal ends the test */
         env->started_ns = world_now_ns(env->world);
         env->ended[0] = '\0';

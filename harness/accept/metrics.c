@@ -184,6 +184,8 @@ static void write_soak(FILE *to, const struct acceptance *a, const struct soak_p
         gauge(to, "gradmark_soak_elapsed_seconds", "seconds", 60 * s->minutes, "Time since the soak began.");
         gauge(to, "gradmark_soak_steps", NULL, (double)s->n_steps, "Training steps of the soak.");
         gauge(to, "gradmark_soak_trainings", NULL, (double)s->n_parts, "Trainings of the soak that have ended.");
+    }
+    if (s->n_parts >= SOAK_LEAST_PARTS) {
         gauge(to, "gradmark_soak_drift_ratio", "ratio", s->drift_ratio,
               "Median step of the last tenth over that of the first tenth, less 1.");
         gauge(to, "gradmark_soak_worst_ratio", "ratio", s->worst_ratio,
