@@ -1,9 +1,14 @@
-# Tried: names of packages and variants against spack-packages of July 2026 (1e8cf05), and the options of CMake with all
-# variants off. Not tried: Spack itself.
+# Tried: Spack 1.2.0.dev0 (9cf6633, January 2026), spack-packages of July 2026 (1e8cf05), Debian 12 with
+# its libraries as externals: audit, spec, dev-build, install; with the default variants and all off.
+# Not tried: installation with cuda, nccl, gloo or pictures.
 # SPDX-License-Identifier: Apache-2.0
 #
-# spack repo create gradmark-repo gradmark; copy this file to its packages/gradmark/package.py; spack repo add its folder;
-# then in the folder of the sources:   spack dev-build gradmark@main +mpi
+# spack repo create gradmark-repo gradmark; copy this file to its packages/gradmark/package.py,
+# and change the line that is marked; spack repo add its folder; then
+#
+#   spack install gradmark +mpi             clones the sources, at the marked address
+#   spack dev-build gradmark@main +mpi      takes the sources in the current folder
+#
 # The simulated world needs no variant: it is always built.
 
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
@@ -13,12 +18,14 @@ from spack.package import *
 
 
 class Gradmark(CMakePackage, CudaPackage):
-    """What it costs to turn many workers' gradients into the next parameters: a benchmark of parameter servers and
-    allreduce."""
+    """What it costs to turn many workers' gradients into the next parameters: a benchmark of
+    parameter servers and allreduce."""
+
+    git = "file:///path/to/gradmark"  # change: the folder or the address of the sources
 
     license("Apache-2.0", checked_by="gradmark")
 
-    version("main")
+    version("main", branch="main")
 
     variant("mpi", default=True, description="World mpi, and the allreduce of the MPI library")
     variant("nccl", default=False, when="+cuda", description="Allreduce by NCCL")
@@ -30,8 +37,7 @@ class Gradmark(CMakePackage, CudaPackage):
     generator("ninja")
 
     depends_on("c", type="build")
-    depends_on("cxx", type="build", when="+cuda")
-    depends_on("cxx", type="build", when="+gloo")
+    depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("openblas")
@@ -51,13 +57,39 @@ class Gradmark(CMakePackage, CudaPackage):
     depends_on("libpng", when="+pictures")
     depends_on("gnuplot", type="run", when="+charts")
 
+    @property
+    def build_targets(self):
+        return ["gradmark", "libgradmark"]  # not the tests
+
     def cmake_args(self):
         # What the machine has beside Spack is not used.
         packages = {"MPI": "+mpi", "CUDAToolkit": "+cuda", "JPEG": "+pictures", "PNG": "+pictures"}
         headers = {"GRADMARK_ONEDNN": "+onednn", "NCCL": "+nccl", "GRADMARK_GLOO": "+gloo"}
         has = self.spec.satisfies
-        args = [self.define("CMAKE_DISABLE_FIND_PACKAGE_" + name, not has(on)) for name, on in packages.items()]
-        args += [self.define(name + "_INCLUDE_DIR", "") for name, on in headers.items() if not has(on)]
+        args = [self.define("CMAKE_SKIP_INSTALL_ALL_DEPENDENCY", True)]
+        for name, variant in packages.items():
+            args.append(self.define("CMAKE_DISABLE_FIND_PACKAGE_" + name, not has(variant)))
+        for name, variant in headers.items():
+            if not has(variant):
+                args.append(self.define(name + "_INCLUDE_DIR", ""))
         if has("+cuda") and not has("cuda_arch=none"):
-            args.append(self.define("GRADMARK_CUDA_ARCHITECTURES", ";".join(self.spec.variants["cuda_arch"].value)))
+            architectures = ";".join(self.spec.variants["cuda_arch"].value)
+            args.append(self.define("GRADMARK_CUDA_ARCHITECTURES", architectures))
         return args
+
+    @run_after("install")
+    def check_variants(self):
+        # The build leaves out what does not work. Here that is an error.
+        parts = {
+            "world mpi": "+mpi",
+            "cpu bf16": "+onednn",
+            "reducer gloo": "+gloo",
+            "JPEG files": "+pictures",
+            "PNG files": "+pictures",
+            "cuda": "+cuda",
+            "nccl": "+nccl",
+        }
+        for line in Executable(self.prefix.bin.gradmark)("info", output=str).splitlines():
+            part = line.split(" not built")[0].strip()
+            if part in parts and part != line.strip() and self.spec.satisfies(parts[part]):
+                raise InstallError(f"variant {parts[part]}: {line.strip()}")

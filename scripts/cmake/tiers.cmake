@@ -41,7 +41,7 @@ gradmark_names(GRADMARK_NIGHTLY [[
     # what repeats at length what a shorter test by day shows
     compute\.suite\.cuda\.on_host\.bf16 lint\.cppcheck
     # new machines: minutes of packages
-    scripts\.new_machine\.(deb|user)
+    scripts\.new_machine\.(deb|image|user)
     # measurements against other programs, and of scripts that are started by hand
     scripts\.(measure\.(pytorch|horovod|commit)|gpu_acceptance|same_results|reframe) cli\.lab\.all
 ]])
