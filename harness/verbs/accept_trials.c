@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accept_trials.c - the options of gradmark accept, and its --self-test; see accept_trials.h. */
+/* accept_trials.c - --self-test of gradmark accept; see accept_trials.h. */
 #include "harness/verbs/accept_trials.h"
 
 #include <stdio.h>
@@ -23,13 +23,9 @@ enum { PATH_BYTES = ACCEPT_PATH_BYTES + 64, MAX_WORDS = 64, WORD_BYTES = 1200 };
 #define FAULT_RATIO 0.6
 #define LOSS_RATIO 0.05
 
-const struct opt accept_self_test_table[] = {
-    OPT_U64_(struct self_test_opts, trials, "self-test", "", 1, 10000, "",
-             "inject random faults in N tests, and count how many are found. False alarms are counted, too"),
-    OPT_U64_(struct self_test_opts, faults, "faults", "1", 1, 16, "",
-             "most faults at once. A trial with faults has 1 to N of them"),
-    OPT_END_,
-};
+/* Most faults at once: one on a small cluster, where two leave no healthy majority to compare with. On a large one,
+ * where several parts are slow at a time, it is one for so many nodes. */
+enum { NODES_PER_FAULT = 50, MOST_FAULTS = 16 };
 
 struct self_test { /* shared by the ranks of this process */
     const struct verb_call *call;
@@ -43,12 +39,19 @@ struct self_test { /* shared by the ranks of this process */
     struct progress progress;
 };
 
+static int most_faults(int n_nodes)
+{
+    const int n = n_nodes / NODES_PER_FAULT;
+
+    return n < 1 ? 1 : n > MOST_FAULTS ? MOST_FAULTS : n;
+}
+
 static struct self_test_terms plan_terms(const struct self_test *t, const struct fleet *f)
 {
     const bool *runs = t->terms->criteria->runs;
 
     return (struct self_test_terms){ .n_trials = t->n,
-                                     .n_faults = (int)t->opts->self_test.faults,
+                                     .n_faults = most_faults(f->n_nodes),
                                      .n_nodes = f->n_nodes,
                                      .n_ranks = f->n_ranks,
                                      .node_of_rank = f->node_of_rank,
@@ -175,7 +178,7 @@ static char *next_word(struct words *w)
 /* The options that the user gave, but for those of the self-test and where results go. */
 static enum rc add_options(struct words *w, const struct opt_group *group)
 {
-    static const char *const own[] = { "self-test", "faults", "out", "inject", "seed" };
+    static const char *const own[] = { "self-test", "out", "inject", "seed" };
 
     for (int i = 0; group->table[i].type != OPT_END; i++) {
         bool is_own = !opt_is_given(group, i);
@@ -329,7 +332,7 @@ out:
 enum rc accept_self_test(struct verb_call *call, const struct accept_terms *terms, const struct machine *machine)
 {
     const struct accept_opts *o = call->opts;
-    struct self_test t = { .call = call, .opts = o, .terms = terms, .machine = machine, .n = (int)o->self_test.trials };
+    struct self_test t = { .call = call, .opts = o, .terms = terms, .machine = machine, .n = (int)o->self_test };
     enum rc rc;
 
     t.trial = calloc((size_t)t.n, sizeof *t.trial);

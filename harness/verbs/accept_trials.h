@@ -7,18 +7,13 @@
 #include "harness/verbs/machine.h"
 #include "harness/verbs/verb.h"
 
-struct self_test_opts {
-    uint64_t trials, faults; /* trials 0: no self-test */
-};
-extern const struct opt accept_self_test_table[];
-
 struct accept_opts {
     const char *out, *metrics, *stages, *inject, *init, *declared, *reference;
     struct opt_joined set;
     double stall_abort_s, noise_ratio;
     bool node_per_rank, force;
     uint64_t seed;
-    struct self_test_opts self_test;
+    uint64_t self_test; /* trials; 0: no self-test */
     struct machine_opts machine;
 };
 

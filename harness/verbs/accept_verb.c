@@ -69,10 +69,16 @@ static const struct opt init_table[] = {
     OPT_END_,
 };
 
+static const struct opt self_test_table[] = {
+    OPT_U64_(struct accept_opts, self_test, "self-test", "", 1, 10000, "",
+             "inject random faults in N tests, and count how many are found. False alarms are counted, too"),
+    OPT_END_,
+};
+
 static const struct verb_group groups[] = {
     { "acceptance", table, 0, NULL },
     { "limits", init_table, 0, NULL },
-    { "self-test", accept_self_test_table, offsetof(struct accept_opts, self_test), NULL },
+    { "self-test", self_test_table, 0, NULL },
     { "ranks and machine", machine_opt_table, offsetof(struct accept_opts, machine), NULL },
     { NULL, NULL, 0, NULL },
 };
@@ -403,9 +409,9 @@ static enum rc accept_run(struct verb_call *call)
     if (o->reference[0] || o->declared[0])
         FAIL(RC_INVAL, "--%s: says where --init has limits from; without --init it has no meaning",
              o->reference[0] ? "reference" : "declared");
-    if (o->self_test.trials > 0 && o->inject[0])
+    if (o->self_test > 0 && o->inject[0])
         FAIL(RC_INVAL, "--inject: the self-test draws its faults; leave it out");
-    if (o->self_test.trials > 0 && o->metrics[0])
+    if (o->self_test > 0 && o->metrics[0])
         FAIL(RC_INVAL, "--metrics: are of one test, and the self-test makes several; leave it out");
     TRY(inject_parse(&inject, o->inject));
     TRY(check_faults(&inject, &criteria));
@@ -429,7 +435,7 @@ static enum rc accept_run(struct verb_call *call)
                                      .arg = &t };
     call->stage = STAGE_RUN;
     stop_catch_first();
-    TRY(o->self_test.trials > 0 ? accept_self_test(call, &t.terms, &machine) : run_test(&t, call));
+    TRY(o->self_test > 0 ? accept_self_test(call, &t.terms, &machine) : run_test(&t, call));
 out:
     acceptance_close(&t.result);
     return rc;
