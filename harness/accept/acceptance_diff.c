@@ -41,12 +41,9 @@ static const struct criterion *criterion_of(const struct acceptance *x, const st
 static enum rc write_change(const struct diff *d, const struct criterion *a, const struct criterion *b,
                             const char *b_is)
 {
-    struct record *r = NULL;
-    enum rc rc = RC_OK;
-
     if (!d->records)
-        goto out;
-    TRY(record_open(&r, "criterion"));
+        return RC_OK;
+    struct record *r = report_begin(d->records, "criterion");
     record_text(r, "stage", accept_stage_name(a ? a->stage : b->stage));
     record_text(r, "criterion", a ? a->name : b->name);
     record_text(r, "a_outcome", a ? accept_outcome_name(a->outcome) : NULL);
@@ -55,10 +52,7 @@ static enum rc write_change(const struct diff *d, const struct criterion *a, con
     record_f64(r, "b_measured", b ? b->measured : NAN);
     record_text(r, "unit", a ? a->unit : b->unit);
     record_text(r, "b_is", b_is);
-    TRY(report_write(d->records, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(d->records);
 }
 
 /* x NULL: the test has no such criterion. */
@@ -148,21 +142,16 @@ static bool blames_same(const struct acceptance *x, const struct finding *f, con
 static enum rc write_finding(const struct diff *d, const struct acceptance *x, const struct finding *f)
 {
     char subject[SUBJECT_BYTES];
-    struct record *r = NULL;
-    enum rc rc = RC_OK;
 
     if (!d->records)
-        goto out;
+        return RC_OK;
     accept_subject_text(subject, sizeof subject, x, f);
-    TRY(record_open(&r, "finding"));
+    struct record *r = report_begin(d->records, "finding");
     record_text(r, "found_in", x == d->a ? "a" : "b");
     record_text(r, "subject", subject);
     record_text(r, "stage", accept_stage_name(f->stage));
     record_text(r, "metric", f->metric);
-    TRY(report_write(d->records, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(d->records);
 }
 
 /* Findings of x that y has not, a line each: *n_gone of them. */
@@ -265,12 +254,9 @@ static bool is_left_out(struct diff *d, double a, double b, const char *unit, do
 static enum rc write_figure(const struct diff *d, const char *what, const char *which, double a, double b,
                             const char *unit, double low, double high)
 {
-    struct record *r = NULL;
-    enum rc rc = RC_OK;
-
     if (!d->records)
-        goto out;
-    TRY(record_open(&r, "figure"));
+        return RC_OK;
+    struct record *r = report_begin(d->records, "figure");
     record_text(r, "what", what);
     record_text(r, "of", which);
     record_f64(r, "a", a);
@@ -279,10 +265,7 @@ static enum rc write_figure(const struct diff *d, const char *what, const char *
     record_f64(r, "b_over_a_ratio", a > 0 ? b / a : NAN);
     record_f64(r, "b_over_a_low_ratio", low);
     record_f64(r, "b_over_a_high_ratio", high);
-    TRY(report_write(d->records, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(d->records);
 }
 
 /* A row, where the figure differs. */
@@ -520,18 +503,16 @@ static enum rc count(struct diff *d)
 enum rc acceptance_diff_write(const struct acceptance *a, const struct acceptance *b, struct report *to, int *n_worse)
 {
     struct diff d = { .a = a, .b = b, .records = to };
-    struct record *r = NULL;
     enum rc rc;
 
     TRY(count(&d));
-    TRY(record_open(&r, "diff"));
+    struct record *r = report_begin(to, "diff");
     record_text(r, "a_outcome", accept_outcome_name(a->outcome));
     record_text(r, "b_outcome", accept_outcome_name(b->outcome));
     record_i64(r, "worse_count", d.n_worse);
-    TRY(report_write(to, r));
+    TRY(report_end(to));
     *n_worse = d.n_worse;
 out:
-    record_close(&r);
     return rc;
 }
 

@@ -404,15 +404,13 @@ static void key_of_kind(char *out, size_t n_bytes, int kind, const char *end)
 static enum rc write_trial(struct report *to, const struct trial *trial, const struct trial_result *r, int i)
 {
     char text[INJECT_MAX_FAULTS * 32] = "";
-    struct record *record = NULL;
-    enum rc rc;
 
     for (int k = 0; k < trial->inject.n_faults; k++) {
         const size_t n = strlen(text);
         snprintf(text + n, sizeof text - n, "%s", n > 0 ? "," : "");
         inject_text(text + strlen(text), sizeof text - strlen(text), &trial->inject.fault[k]);
     }
-    TRY(record_open(&record, "trial"));
+    struct record *record = report_begin(to, "trial");
     record_i64(record, "trial_index", i);
     record_u64(record, "seed", trial->seed);
     record_text(record, "injected", text);
@@ -425,24 +423,20 @@ static enum rc write_trial(struct report *to, const struct trial *trial, const s
     record_f64(record, "found_after_s", r->found_after_s);
     record_bool(record, "could_test", r->could_test);
     record_text(record, "failed", r->failed[0] ? r->failed : NULL);
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 enum rc self_test_write(const struct trial *trial, const struct trial_result *result, int n, const char *path)
 {
     const struct totals sum = total(result, n);
     struct report *to = NULL;
-    struct record *r = NULL;
     char key[64];
     enum rc rc;
 
     TRY(report_open(&to, path));
     for (int i = 0; i < n; i++)
         TRY(write_trial(to, &trial[i], &result[i], i));
-    TRY(record_open(&r, "self_test"));
+    struct record *r = report_begin(to, "self_test");
     record_i64(r, "trials_count", n);
     for (int k = 0; k < FAULT_N_KINDS; k++) {
         key_of_kind(key, sizeof key, k, "injected");
@@ -455,10 +449,9 @@ enum rc self_test_write(const struct trial *trial, const struct trial_result *re
     record_i64(r, "healthy_trials_count", sum.n_healthy);
     record_i64(r, "alarmed_trials_count", sum.n_alarmed);
     record_i64(r, "untested_count", sum.n_untested);
-    TRY(report_write(to, r));
+    TRY(report_end(to));
     TRY(report_commit(to));
 out:
-    record_close(&r);
     report_close(&to);
     return rc;
 }

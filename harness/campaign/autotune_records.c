@@ -40,10 +40,9 @@ out:
 static enum rc write_trial(struct report *to, const struct autotune *a, const struct autotune_trial *t)
 {
     const struct race_verdict none = { NAN, NAN, NAN, NAN };
-    struct record *r = NULL;
+    struct record *r = report_begin(to, "autotune_trial");
     enum rc rc;
 
-    TRY(record_open(&r, "autotune_trial"));
     record_text(r, "option", t->option < 0 ? NULL : a->plan.option[t->option].name);
     record_text(r, "value", t->option < 0 || !t->setting.value[t->option][0] ? NULL : t->setting.value[t->option]);
     TRY(record_setting(r, &a->plan, &t->setting));
@@ -54,9 +53,8 @@ static enum rc write_trial(struct report *to, const struct autotune *a, const st
     record_verdict(r, t->is_in_use ? &none : &t->so_far);
     record_text(r, "outcome", t->outcome);
     record_f64(r, "left_s", t->left_s);
-    TRY(report_write(to, r));
+    TRY(report_end(to));
 out:
-    record_close(&r);
     return rc;
 }
 
@@ -80,16 +78,14 @@ out:
 
 enum rc autotune_write(struct report *to, const struct autotune *a)
 {
-    struct record *r = NULL;
     enum rc rc = RC_OK;
 
     for (size_t i = 0; i < a->n_trials; i++)
         TRY(write_trial(to, a, &a->trial[i]));
-    TRY(record_open(&r, "autotune"));
+    struct record *r = report_begin(to, "autotune");
     TRY(fill_choice(r, a));
-    TRY(report_write(to, r));
+    TRY(report_end(to));
 out:
-    record_close(&r);
     return rc;
 }
 

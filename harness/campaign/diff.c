@@ -666,12 +666,10 @@ static enum rc write_pair(struct report *to, const struct diff *d, const struct 
 {
     const struct point *a = point_of(d, 0, p), *b = point_of(d, 1, p);
     const bool is_compared = p->differs[0] == '\0';
-    struct record *r = NULL;
     char name[LAUNCH_NAME_BYTES];
-    enum rc rc;
 
     point_name(name, sizeof name, a);
-    TRY(record_open(&r, "pair"));
+    struct record *r = report_begin(to, "pair");
     record_text(r, "point", name);
     record_text(r, "b_is", is_untold_withheld(d, p) ? "withheld" : outcome_text[p->outcome]);
     record_f64(r, "a_samples_per_s", point_throughput(a).mean);
@@ -682,10 +680,7 @@ static enum rc write_pair(struct report *to, const struct diff *d, const struct 
     record_u64(r, "a_launches_count", a->n_launches);
     record_u64(r, "b_launches_count", b->n_launches);
     record_text(r, "differs", is_compared ? NULL : p->differs);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 static void tell_left_out(const struct diff *d, FILE *to)
@@ -795,22 +790,20 @@ enum rc campaign_diff_write(const struct recorded *a, const struct recorded *b, 
                             struct report *to)
 {
     struct diff d = { .of = { a, b } };
-    struct record *r = NULL;
     enum rc rc;
 
     TRY(compare(&d, out));
     for (size_t i = 0; i < d.n_pairs; i++)
         TRY(write_pair(to, &d, &d.pair[i]));
-    TRY(record_open(&r, "diff"));
+    struct record *r = report_begin(to, "diff");
     record_text(r, "a", a->name);
     record_text(r, "b", b->name);
     record_u64(r, "better_count", out->n_better);
     record_u64(r, "worse_count", out->n_worse);
     record_u64(r, "no_difference_count", out->n_untold);
     record_u64(r, "not_compared_count", out->n_not_compared);
-    TRY(report_write(to, r));
+    TRY(report_end(to));
 out:
-    record_close(&r);
     free(d.pair);
     return rc;
 }

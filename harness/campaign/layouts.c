@@ -461,11 +461,9 @@ out:
 static enum rc write_point(struct report *to, const struct layouts *l, const struct layout_point *p, bool is_best)
 {
     char name[LAYOUT_TEXT_BYTES];
-    struct record *r = NULL;
-    enum rc rc;
 
     layout_text(name, &p->layout);
-    TRY(record_open(&r, "layout"));
+    struct record *r = report_begin(to, "layout");
     record_text(r, "model", l->base.profiles.profile[p->profile].model);
     record_text(r, "cluster", l->base.cluster[0].cluster.name);
     record_text(r, "layout", name);
@@ -483,10 +481,7 @@ static enum rc write_point(struct report *to, const struct layouts *l, const str
     record_u64(r, "gradients_bytes", p->gradients_bytes);
     record_u64(r, "memory_bytes", p->memory_bytes);
     record_bool(r, "is_best", is_best);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 enum rc layouts_write(const struct layouts *l, const char *path)

@@ -237,10 +237,8 @@ static enum rc write_size(struct report *to, const struct prediction *p, const s
     const struct step_times simulated = prediction_simulated(p, size, VARIANT_AS_MEASURED);
     const struct step_times measured = size->point ? prediction_measured(size) : (struct step_times){ NAN, NAN };
     const double none = NAN;
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = report_begin(to, !size->point ? "prediction" : size->is_predicted ? "check" : "size");
 
-    TRY(record_open(&r, !size->point ? "prediction" : size->is_predicted ? "check" : "size"));
     record_text(r, "setting", s->name);
     record_text(r, "model", like->workload->module.name);
     record_text(r, "mode", like->mode->name);
@@ -261,10 +259,7 @@ static enum rc write_size(struct report *to, const struct prediction *p, const s
     record_f64(r, "drift_log", size->is_predicted ? size->by.drift_log : none);
     record_f64(r, "calibration_log", size->is_predicted ? size->calibration_log : none);
     record_f64(r, "launches_log", size->measured_log);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 enum rc prediction_write(const struct prediction *p, const char *path)

@@ -184,18 +184,15 @@ enum rc used_cluster_print_json(const char *option, const char *name, const char
 {
     struct used_cluster c = { .sources = NULL };
     struct report *to = NULL;
-    struct record *r = NULL;
     enum rc rc;
 
     TRY(used_cluster_open(&c, option, &(struct cluster_wish){ .name = name, .transport = "" }, settings));
-    TRY(record_open(&r, "cluster"));
-    TRY(used_cluster_record(r, &c));
     TRY(report_open(&to, "-"));
-    TRY(report_write(to, r));
+    TRY(used_cluster_record(report_begin(to, "cluster"), &c));
+    TRY(report_end(to));
     TRY(report_commit(to));
 out:
     report_close(&to);
-    record_close(&r);
     used_cluster_close(&c);
     return rc;
 }

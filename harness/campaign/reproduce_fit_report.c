@@ -155,12 +155,10 @@ enum rc reproduce_fit_write(struct report *to, const struct reproduction *r)
     const struct reproduce_fit *f = r->terms->fit;
     const struct fit_error seen = error_of(r, FIT_SEEN), unseen = error_of(r, FIT_UNSEEN), left = error_of_left_out(r);
     const char *name[FIT_MOST_KEYS] = { NULL };
-    struct record *record = NULL;
-    enum rc rc;
 
     for (int k = 0; k < f->n_keys; k++)
         name[k] = cluster_keys[f->key[k]].name;
-    TRY(record_open(&record, "fit"));
+    struct record *record = report_begin(to, "fit");
     record_text(record, "rows", f->rows);
     record_text_array(record, "keys", name, (size_t)f->n_keys);
     record_f64_array(record, "values", f->best.value, (size_t)f->n_keys);
@@ -172,8 +170,5 @@ enum rc reproduce_fit_write(struct report *to, const struct reproduction *r)
     record_error(record, "unseen", &unseen);
     record_u64(record, "left_out_tables_count", n_told_tables(f));
     record_error(record, "left_out", &left);
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }

@@ -225,10 +225,8 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
     const struct published_row *row = p->row;
     const struct simulation *s = &r->simulations.simulation[p->together];
     const struct point_figures figures = point_figures_of(r, p);
-    struct record *record = NULL;
-    enum rc rc;
+    struct record *record = report_begin(to, "prediction");
 
-    TRY(record_open(&record, "prediction"));
     record_text(record, "model", r->profiles.profile[p->profile].model);
     record_i64(record, "gpus_count", p->n_gpus);
     record_text(record, "transport", point_transport(r, p));
@@ -272,10 +270,7 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
         record_text(record, "table", row->table);
         record_i64(record, "line_index", row->line);
     }
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 /* J5 */
@@ -283,10 +278,8 @@ static enum rc write_failed(struct report *to, const struct reproduction *r, con
 {
     const struct simulation *together = &r->simulations.simulation[p->together];
     const struct simulation *failed = together->has_failed ? together : &r->simulations.simulation[p->alone];
-    struct record *record = NULL;
-    enum rc rc;
+    struct record *record = report_begin(to, "failure");
 
-    TRY(record_open(&record, "failure"));
     record_text(record, "model", r->profiles.profile[p->profile].model);
     record_i64(record, "gpus_count", p->n_gpus);
     record_text(record, "transport", point_transport(r, p));
@@ -295,19 +288,14 @@ static enum rc write_failed(struct report *to, const struct reproduction *r, con
     record_text(record, "table", p->row->table);
     record_i64(record, "line_index", p->row->line);
     record_text(record, "message", failed->why);
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 static enum rc write_errors(struct report *to, const struct reproduction *r, bool has_servers)
 {
     const struct reproduce_error e = reproduction_error(r, has_servers);
-    struct record *record = NULL;
-    enum rc rc;
+    struct record *record = report_begin(to, "errors");
 
-    TRY(record_open(&record, "errors"));
     record_text(record, "of", has_servers ? "ps" : "ring");
     record_u64(record, "rows_count", e.n_rows);
     record_f64(record, "mean_absolute_error_ratio", e.mean_points / 100);
@@ -315,25 +303,20 @@ static enum rc write_errors(struct report *to, const struct reproduction *r, boo
     record_f64(record, "mean_throughput_factor", e.mean_factor);
     record_u64(record, "bands_count", e.n_bands);
     record_u64(record, "rows_in_band_count", e.n_held);
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 static enum rc write_cluster(struct report *to, const struct reproduction *r, const struct used_cluster *c)
 {
-    struct record *record = NULL;
+    struct record *record = report_begin(to, "cluster");
     enum rc rc;
 
-    TRY(record_open(&record, "cluster"));
     TRY(used_cluster_record(record, c));
     record_text(record, "system", system_name(c));
     record_u64(record, "bucket_bytes", reproduction_bucket_bytes(r, c));
     record_text(record, "overlap", r->terms->overlap);
-    TRY(report_write(to, record));
+    TRY(report_end(to));
 out:
-    record_close(&record);
     return rc;
 }
 
@@ -341,17 +324,12 @@ out:
 static enum rc write_stopped(struct report *to, const struct reproduction *r)
 {
     const struct reproduce_count n = reproduction_count(r);
-    struct record *record = NULL;
-    enum rc rc;
+    struct record *record = report_begin(to, "stopped");
 
-    TRY(record_open(&record, "stopped"));
     record_text(record, "stopped_by", stop_signal_name(r->stop_signal));
     record_u64(record, "rows_count", n.n_rows);
     record_u64(record, "finished_rows_count", n.n_finished);
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 enum rc reproduction_write(const struct reproduction *r, const char *path)

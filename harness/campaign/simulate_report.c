@@ -258,11 +258,9 @@ static enum rc write_point(struct report *to, const struct simulate *s, const st
     const struct simulation *together = &s->simulations.simulation[p->together[0]];
     const struct used_profile *profile = &s->profiles.profile[p->profile];
     char bottleneck[BOTTLENECK_BYTES];
-    struct record *record = NULL;
-    enum rc rc;
 
     simulate_bottleneck_text(bottleneck, sizeof bottleneck, s, p);
-    TRY(record_open(&record, "prediction"));
+    struct record *record = report_begin(to, "prediction");
     record_text(record, "model", profile->model);
     record_i64(record, "gpus_count", p->n_gpus);
     record_way(record, s, &s->way[p->way]);
@@ -285,38 +283,28 @@ static enum rc write_point(struct report *to, const struct simulate *s, const st
     record_f64(record, "network_ratio", p->bottleneck.network_ratio);
     record_f64(record, "network_bytes_per_gpu", together->network_bytes / p->n_gpus);
     record_f64(record, "staleness_mean_count", together->staleness_mean_count);
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 /* M4 */
 static enum rc write_failed(struct report *to, const struct simulate *s, const struct simulate_point *p)
 {
-    struct record *record = NULL;
-    enum rc rc;
+    struct record *record = report_begin(to, "failure");
 
-    TRY(record_open(&record, "failure"));
     record_text(record, "model", s->profiles.profile[p->profile].model);
     record_i64(record, "gpus_count", p->n_gpus);
     record_way(record, s, &s->way[p->way]);
     record_i64(record, "servers_count", p->n_servers);
     record_text(record, "message", simulate_failure(s, p));
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 static enum rc write_system(struct report *to, const struct simulate *s, size_t profile, int system)
 {
     const struct simulate_point *p = &s->point[s->system[profile][system].point];
     const struct simulate_system_figures f = simulate_system_figures_of(s, profile, system);
-    struct record *record = NULL;
-    enum rc rc;
+    struct record *record = report_begin(to, "system");
 
-    TRY(record_open(&record, "system"));
     record_text(record, "system", simulate_system_name(system));
     record_text(record, "model", s->profiles.profile[profile].model);
     record_i64(record, "gpus_count", p->n_gpus);
@@ -328,10 +316,7 @@ static enum rc write_system(struct report *to, const struct simulate *s, size_t 
     record_f64(record, "network_ratio", f.card_ratio);
     record_f64(record, "staleness_mean_count", f.staleness_count);
     record_f64(record, "slow_link_throughput_ratio", f.slow_ratio);
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 static enum rc write_change(struct report *to, const struct simulate *s, const struct simulate_change *c)
@@ -340,10 +325,8 @@ static enum rc write_change(struct report *to, const struct simulate *s, const s
         [CHANGE_WHAT_IF] = "what_if", [CHANGE_ASSUMED] = "assumption", [CHANGE_CALIBRATED] = "calibrated"
     };
     const struct simulate_point *p = &s->point[c->point];
-    struct record *record = NULL;
-    enum rc rc;
+    struct record *record = report_begin(to, kind[c->kind]);
 
-    TRY(record_open(&record, kind[c->kind]));
     record_text(record, "what",
                 c->kind == CHANGE_WHAT_IF ? simulate_what_if_name(s, c->what) : cluster_keys[c->what].name);
     record_text(record, "model", s->profiles.profile[p->profile].model);
@@ -352,24 +335,19 @@ static enum rc write_change(struct report *to, const struct simulate *s, const s
     record_i64(record, "servers_count", p->n_servers);
     record_text(record, "setting", c->setting);
     record_f64(record, "throughput_ratio", c->ratio);
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 static enum rc write_cluster(struct report *to, const struct simulate *s, const struct used_cluster *c)
 {
-    struct record *record = NULL;
+    struct record *record = report_begin(to, "cluster");
     enum rc rc;
 
-    TRY(record_open(&record, "cluster"));
     TRY(used_cluster_record(record, c));
     record_u64(record, "bucket_bytes", s->terms->bucket_bytes);
     record_text(record, "overlap", s->terms->overlap);
-    TRY(report_write(to, record));
+    TRY(report_end(to));
 out:
-    record_close(&record);
     return rc;
 }
 

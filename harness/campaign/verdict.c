@@ -769,10 +769,9 @@ static enum rc write_claim(struct report *to, const struct claims *all, const st
 {
     const double ratio = ratio_of(k);
     const bool has_interval = !all->campaign->is_virtual && !isnan(ratio);
-    struct record *r = NULL;
+    struct record *r = report_begin(to, "verdict");
     enum rc rc;
 
-    TRY(record_open(&r, "verdict"));
     record_text(r, "model", k->a->workload->module.name);
     record_text(r, "quantity", quantity_of(k));
     record_side(r, "a", all->campaign, k->a);
@@ -786,9 +785,8 @@ static enum rc write_claim(struct report *to, const struct claims *all, const st
     record_u64(r, "unsteady_pairs_count", pairs_n_marked(k->a, k->b, MARK_UNSTEADY));
     record_text(r, "result", result_of(all, k, ratio));
     TRY(record_withheld(r, k));
-    TRY(report_write(to, r));
+    TRY(report_end(to));
 out:
-    record_close(&r);
     return rc;
 }
 

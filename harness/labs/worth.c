@@ -79,11 +79,6 @@ struct worth worth_of(const struct way_to_target *workers, size_t n_workers, con
     return v;
 }
 
-bool worth_distributes(const struct worth *v)
-{
-    return v->reason == WORTH_DEAR || v->reason == WORTH_WORTH_IT;
-}
-
 void worth_print(char *out, size_t n_bytes, const struct worth *v)
 {
     const int n = v->several ? v->several->n_workers : 0;

@@ -39,8 +39,6 @@ struct worth {
  * borrows from both. Cannot fail. */
 struct worth worth_of(const struct way_to_target *workers, size_t n_workers, const struct way_to_target *another,
                       size_t n_another);
-/* Should one distribute? */
-bool worth_distributes(const struct worth *v);
 /* The verdict in one sentence. */
 void worth_print(char *out, size_t n_bytes, const struct worth *v);
 

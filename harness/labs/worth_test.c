@@ -47,7 +47,6 @@ static void worth_it(void **state)
 
     (void)state;
     assert_int_equal(v.reason, WORTH_WORTH_IT);
-    assert_true(worth_distributes(&v));
     assert_ptr_equal(v.several, &w[2]);
     assert_ptr_equal(v.alone, &w[3]);
     assert_true(near(v.gain_ratio, 100.0 / 30) && near(v.efficiency_ratio, 100.0 / 120));
@@ -64,7 +63,6 @@ static void start_up_decides(void **state)
 
     (void)state;
     assert_int_equal(v.reason, WORTH_NOT_SOONER);
-    assert_false(worth_distributes(&v));
     assert_true(near(v.pays_from_s, 9 / (1 - 2.5 / 9.9)));
     assert_says(&v, "4, take 1.15 times as long as one");
 }
@@ -99,7 +97,6 @@ static void dear(void **state)
 
     (void)state;
     assert_int_equal(v.reason, WORTH_DEAR);
-    assert_true(worth_distributes(&v));
     assert_says(&v, "each answer takes 4.00 times the machine time");
 }
 
@@ -114,7 +111,7 @@ static void not_reached(void **state)
     assert_null(never.several);
     assert_ptr_equal(never.alone, &w[0]);
     assert_true(isinf(never.pays_from_s));
-    assert_true(worth_distributes(&only));
+    assert_int_equal(only.reason, WORTH_WORTH_IT);
     assert_null(only.alone);
     assert_says(&only, "2 workers reach the target, and one alone does not");
     assert_says(&never, "no number of workers");
@@ -132,7 +129,6 @@ static void start_up_is_not_exact(void **state)
     w[0].start_half_s = w[1].start_half_s = 8; /* 92 to 108, 72 to 88: less than 5 % between 92 and 88 */
     v = judge(w, 2, 0);
     assert_int_equal(v.reason, WORTH_UNSURE);
-    assert_false(worth_distributes(&v));
     assert_ptr_equal(v.against, &w[0]);
     assert_says(&v, "Cannot tell: 4 workers are there after 80.000 s (72.000 to 88.000), one machine (one) after "
                     "100.000 s (92.000 to 108.000)");

@@ -26,7 +26,7 @@ struct record {
     char bug[BUG_BYTES];            /* what breaks report.O3; "": nothing */
 };
 
-enum report_target { TARGET_NONE, TARGET_FILE, TARGET_STDOUT, TARGET_STREAM };
+enum report_target { TARGET_NONE, TARGET_FILE, TARGET_STDOUT };
 
 struct report {
     enum report_target target;
@@ -34,10 +34,8 @@ struct report {
     FILE *memory;            /* TARGET_STDOUT: a stream into text */
     char *text;
     size_t n_text_bytes;
-    FILE *stream; /* TARGET_STREAM; the caller's, with the key that every record gets: */
-    const char *key;
-    int64_t value;
-    char bug[BUG_BYTES]; /* of the first record that has one */
+    struct record record; /* of report_begin() */
+    char bug[BUG_BYTES];  /* of the first record that has one */
 };
 
 /* A JSON string of any bytes: those that are not UTF-8 (a host name, a path) become U+FFFD. */
@@ -111,21 +109,28 @@ static void set(struct record *r, const char *key, json_t *value)
         r->failed = true;
 }
 
+/* Without memory it has no object, and failed is set. */
+static void begin(struct record *r, const char *kind)
+{
+    *r = (struct record){ .object = json_object() };
+    r->failed = !r->object;
+    if (!kind)
+        return;
+    r->kind = record_kind_find(kind);
+    if (!r->kind)
+        snprintf(r->bug, sizeof r->bug, "record_keys.c does not list the kind %.64s", kind);
+    record_text(r, "kind", kind);
+}
+
 enum rc record_open(struct record **out, const char *kind)
 {
     struct record *r = calloc(1, sizeof *r);
 
     if (r)
-        r->object = json_object();
+        begin(r, kind);
     if (!r || !r->object) {
         record_close(&r);
         return rc_raise(RC_NOMEM, "no memory for a record");
-    }
-    if (kind) {
-        r->kind = record_kind_find(kind);
-        if (!r->kind)
-            snprintf(r->bug, sizeof r->bug, "record_keys.c does not list the kind %.64s", kind);
-        record_text(r, "kind", kind);
     }
     *out = r;
     return RC_OK;
@@ -312,54 +317,41 @@ out:
     return rc;
 }
 
-enum rc report_open_stream(struct report **out, FILE *to, const char *key, int64_t value)
-{
-    struct report *rep = calloc(1, sizeof *rep);
-
-    if (!rep)
-        return rc_raise(RC_NOMEM, "no memory for a report");
-    *rep = (struct report){ .target = TARGET_STREAM, .stream = to, .key = key, .value = value };
-    *out = rep;
-    return RC_OK;
-}
-
-static FILE *stream_of(const struct report *rep)
-{
-    return rep->target == TARGET_FILE ? rep->file.stream : rep->target == TARGET_STREAM ? rep->stream : rep->memory;
-}
-
 enum rc report_write(struct report *rep, const struct record *r)
 {
-    FILE *to = stream_of(rep);
-    enum rc rc;
+    FILE *to = rep->target == TARGET_FILE ? rep->file.stream : rep->memory;
+    enum rc rc = RC_OK;
 
     if (rep->target == TARGET_NONE)
         return RC_OK;
     if (!to)
         return rc_raise(RC_BUG, "a record came after its report was committed");
-    if (rep->key && json_object_set_new(r->object, rep->key, json_integer(rep->value)) != 0)
-        return rc_raise(RC_NOMEM, "no memory for a record");
-    rc = dump(r, to, JSON_COMPACT);
-    if (rep->key)
-        (void)json_object_del(r->object, rep->key);
-    if (rc != RC_OK || rep->target == TARGET_STREAM)
-        return rc != RC_OK ? rc : judge(r->bug);
+    TRY(dump(r, to, JSON_COMPACT));
     if (!rep->bug[0])
         memcpy(rep->bug, r->bug, sizeof rep->bug);
-    return RC_OK;
+out:
+    return rc;
 }
 
-enum rc report_write_lines(struct report *rep, const char *text, size_t n_bytes)
+static void drop(struct report *rep)
 {
-    FILE *to = stream_of(rep);
+    json_decref(rep->record.object);
+    rep->record.object = NULL;
+}
 
-    if (rep->target == TARGET_NONE)
-        return RC_OK;
-    if (!to)
-        return rc_raise(RC_BUG, "lines came after their report was committed");
-    if (fwrite(text, 1, n_bytes, to) != n_bytes)
-        return rc_raise(RC_IO, "records cannot be written: %s", strerror(errno));
-    return RC_OK;
+struct record *report_begin(struct report *rep, const char *kind)
+{
+    drop(rep);
+    begin(&rep->record, kind);
+    return &rep->record;
+}
+
+enum rc report_end(struct report *rep)
+{
+    const enum rc rc = report_write(rep, &rep->record);
+
+    drop(rep);
+    return rc;
 }
 
 static enum rc commit_to_stdout(struct report *rep)
@@ -389,6 +381,7 @@ void report_close(struct report **rep)
 {
     if (!*rep)
         return;
+    drop(*rep);
     atomic_file_discard(&(*rep)->file);
     if ((*rep)->memory)
         fclose((*rep)->memory);

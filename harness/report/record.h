@@ -49,10 +49,11 @@ void record_module_options(struct record *r, const struct module *module, const 
 /* Start a file. path "-": standard output, written at commit; NULL: discard all records.
  * RC_INVAL names path and reason if it cannot be written there (checked now). */
 enum rc report_open(struct report **out, const char *path) MUST_CHECK;
-/* Write into the stream `to`, which the caller closes. Each record is written at once, with key: value appended. */
-enum rc report_open_stream(struct report **out, FILE *to, const char *key, int64_t value) MUST_CHECK;
-/* Append the lines of such a stream: text[n_bytes]. */
-enum rc report_write_lines(struct report *rep, const char *text, size_t n_bytes) MUST_CHECK;
+/* Begin the next record, of a kind: it is the report's, until report_end() writes it or another one begins. Not NULL:
+ * if there is no memory, report_end() says so. */
+struct record *report_begin(struct report *rep, const char *kind);
+enum rc report_end(struct report *rep) MUST_CHECK; /* RC_NOMEM, RC_IO */
+/* Write a record that was made apart. */
 enum rc report_write(struct report *rep, const struct record *r) MUST_CHECK;
 /* Put the file at its path (report.O2). RC_IO: short write or failed rename, nothing at path. */
 enum rc report_commit(struct report *rep) MUST_CHECK;

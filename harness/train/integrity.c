@@ -188,20 +188,15 @@ static enum rc write_corruption(struct report *to, const struct train_job *job, 
 {
     const uint64_t rank[2] = { (uint64_t)c->rank, (uint64_t)c->other_rank };
     char text[CORRUPTION_TEXT_BYTES];
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = report_begin(to, "corruption");
 
-    TRY(record_open(&r, "corruption"));
     record_u64_array(r, "ranks", rank, c->other_rank < 0 ? 1 : 2);
     record_u64(r, "step_index", c->step_index);
     record_u64(r, "segment_index", c->segment);
     record_text(r, "segment", job->segment_name[c->segment]);
     corruption_text(text, sizeof text, job, c);
     record_text(r, "text", text);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 enum rc integrity_write(struct report *to, const struct train_job *job, const struct train_result *r)

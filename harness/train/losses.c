@@ -281,10 +281,8 @@ static enum rc write_loss(struct report *to, const struct train_loss *loss)
                                          [PHASE_STEP] = "step",
                                          [PHASE_SERVE] = "serve",
                                          [PHASE_END] = "end" };
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = report_begin(to, "loss");
 
-    TRY(record_open(&r, "loss"));
     record_i64(r, "rank", loss->rank);
     record_text(r, "phase", loss->was_seen ? phase[loss->duty.phase] : NULL);
     if (loss->was_seen && loss->duty.phase == PHASE_STEP)
@@ -292,26 +290,18 @@ static enum rc write_loss(struct report *to, const struct train_loss *loss)
     else
         record_null(r, "step_index");
     record_text(r, "why", loss->why);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 static enum rc write_change(struct report *to, const struct worker_change *c)
 {
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = report_begin(to, "change");
 
-    TRY(record_open(&r, "change"));
     record_text(r, "what", worker_change_word(c->what));
     record_i64(r, "worker", c->worker);
     record_u64(r, "batches_done_count", c->n_done_count);
     record_u64(r, "own_batches_count", c->own_count);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 enum rc losses_write(struct report *to, const struct train_job *job, const struct train_result *r)

@@ -284,17 +284,12 @@ enum rc write_staleness(struct report *to, const struct train_summary *s)
     uint64_t count[N_STALENESS_BINS];
     const size_t n_wanted = (size_t)s->measured.staleness_max_count + 1;
     const size_t n_bins = n_wanted < N_STALENESS_BINS ? n_wanted : N_STALENESS_BINS;
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = report_begin(to, "staleness");
 
-    TRY(record_open(&r, "staleness"));
     steps_staleness_histogram(count, n_bins, &s->steps);
     record_u64(r, "last_bin_and_above_count", n_bins - 1);
     record_u64_array(r, "pushes_count", count, n_bins);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 void servers_consistency_text(char *out, size_t n_bytes, const struct train_job *job, const struct train_result *r)
@@ -476,10 +471,8 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     const struct disturbance host = disturbance_of_rank(job, result, i);
     const bool is_worker = i < result->n_workers;
     double staleness = 0, n_pushes = 0;
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = report_begin(to, "rank");
 
-    TRY(record_open(&r, "rank"));
     record_place(r, job, info->number, is_worker);
     record_text(r, "host", is_virtual(job) ? NULL : info->host);
     record_i64(r, "own_cores_count", info->own_cores_count);
@@ -502,10 +495,7 @@ static enum rc write_rank(struct report *to, const struct train_job *job, const 
     record_f64(r, "staleness_mean_count",
                is_worker && job->mode->module.caps & MODE_SERVERS ? staleness / n_pushes : NAN);
     record_server_of_rank(r, job, result, i);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 /* Of one stage, with its job and its result. */

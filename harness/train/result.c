@@ -585,11 +585,10 @@ static enum rc write_step(struct report *to, const struct train_job *job, const 
                           const struct train_summary *s, size_t step)
 {
     struct round_point point;
-    struct record *r = NULL;
+    struct record *r = report_begin(to, "step");
     char rate[32];
     enum rc rc;
 
-    TRY(record_open(&r, "step"));
     steps_round(&point, &s->steps, step);
     record_u64(r, "step_index", job->resume.steps_count + step);
     record_u64(r, "samples_count", job->resume.samples_count + point.samples_count);
@@ -599,9 +598,8 @@ static enum rc write_step(struct report *to, const struct train_job *job, const 
     record_seconds(r, job, point.seconds);
     TRY(recorded_communication(r, &s->steps, step));
     TRY(recorded_input(r, job, &s->steps, step));
-    TRY(report_write(to, r));
+    TRY(report_end(to));
 out:
-    record_close(&r);
     return rc;
 }
 
@@ -707,10 +705,8 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
                              const struct train_summary *s)
 {
     const bool omits_average = job->omitted & OMIT_AVERAGE; /* then nothing was exchanged, by no reducer */
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = report_begin(to, "summary");
 
-    TRY(record_open(&r, "summary"));
     record_text(r, "mode", job->opts.mode);
     record_text(r, "world", job->opts.world);
     record_text(r, "model", job->opts.model);
@@ -745,10 +741,7 @@ static enum rc write_summary(struct report *to, const struct train_job *job, con
     record_costs(r, result, s);
     record_steady(r, &s->measured);
     record_disturbance(r, job, &s->disturbance);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 enum rc train_write(struct report *to, const struct train_job *job, const struct train_result *r,

@@ -384,10 +384,8 @@ static enum rc write_one(struct report *to, const struct train_result *result, c
 {
     const double n_steps = (double)result->n_steps;
     const double steps_s = 1e-9 * (double)(result->stamp[result->n_steps - 1].end_ns - result->stamp[0].start_ns);
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = report_begin(to, "shard");
 
-    TRY(record_open(&r, "shard"));
     record_i64(r, "shard", at.number);
     record_i64(r, "stage", at.stage);
     record_i64(r, "shards_count", at.n_shards);
@@ -396,10 +394,7 @@ static enum rc write_one(struct report *to, const struct train_result *result, c
     record_f64(r, "gathered_bytes_per_step", (double)f->gathered_bytes / n_steps);
     record_f64(r, "scattered_bytes_per_step", (double)f->scattered_bytes / n_steps);
     record_f64(r, "waited_ratio", 1e-9 * (double)f->waited_ns / steps_s);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 enum rc job_shard_write(struct report *to, const struct train_job *job, const struct train_result *r)

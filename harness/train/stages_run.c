@@ -290,10 +290,8 @@ out:
 
 static enum rc write_stage(struct report *to, const struct stage_figures *f)
 {
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = report_begin(to, "stage");
 
-    TRY(record_open(&r, "stage"));
     record_i64(r, "stage", f->number);
     record_i64(r, "first_node", f->first_node);
     record_i64(r, "end_node", f->end_node);
@@ -309,10 +307,7 @@ static enum rc write_stage(struct report *to, const struct stage_figures *f)
     record_f64(r, "pass_s", f->passed_bytes > 0 ? f->limits.latency_s + f->limits.pass_s : NAN);
     record_f64(r, "exchange_s", f->limits.exchange_s);
     record_f64(r, "sent_bytes_per_step", f->exchanged_bytes);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 enum rc train_stages_write(struct report *to, const struct train_stages_run *run)

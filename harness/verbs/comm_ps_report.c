@@ -150,10 +150,8 @@ static enum rc write_lane(struct report *to, const void *of, int i)
     const struct ps_row *row = &about->results->row[i / PS_N_LANES];
     const enum ps_lane lane = (enum ps_lane)(i % PS_N_LANES);
     const bool is_bound = lane == PS_LANE_BOUND;
-    struct record *record = NULL;
-    enum rc rc;
+    struct record *record = report_begin(to, is_bound ? "bound" : "row");
 
-    TRY(record_open(&record, is_bound ? "bound" : "row"));
     record_text(record, "type", "ps");
     record_text(record, "operation", is_bound ? "echo" : lane_keys[lane]);
     record_text(record, "bound", ps_echo_kind_text(about->results->bound));
@@ -171,10 +169,7 @@ static enum rc write_lane(struct report *to, const void *of, int i)
     record_figure(record, about, row, lane);
     if (!is_bound)
         record_against_bound(record, about, row, lane);
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 /* --- all of it --- */

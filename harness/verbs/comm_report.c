@@ -422,10 +422,8 @@ static enum rc write_row(struct report *to, const void *of, int i)
     const struct comm_results *r = about->results;
     const struct comm_row *row = &r->row[i];
     const enum comm_placement main = comm_row_main(row);
-    struct record *record = NULL;
-    enum rc rc;
+    struct record *record = report_begin(to, is_ceiling(about, row) ? "ceiling" : "row");
 
-    TRY(record_open(&record, is_ceiling(about, row) ? "ceiling" : "row"));
     record_text(record, "type", comm_type_name(about->terms->type));
     record_text(record, is_ceiling(about, row) ? "ceiling" : "reducer", lane_name(about, row->lane));
     record_text(record, "reducer_reason", row->reason[0] ? row->reason : NULL);
@@ -450,10 +448,7 @@ static enum rc write_row(struct report *to, const void *of, int i)
         record_figure(record, about, row, COMM_OUT_OF_PLACE, "out_of_place_");
         record_ceiling(record, about, row);
     }
-    TRY(report_write(to, record));
-out:
-    record_close(&record);
-    return rc;
+    return report_end(to);
 }
 
 static void record_pages(struct record *manifest, const void *of)

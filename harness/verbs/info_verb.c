@@ -182,7 +182,6 @@ static enum rc info_run(struct verb_call *call)
     const struct info_opts *o = call->opts;
     char nccl[RC_MESSAGE_BYTES + 64], mpi[RC_MESSAGE_BYTES + 64];
     struct report *to = NULL;
-    struct record *r = NULL;
     enum rc rc;
 
     if (verb_given(call, "cluster") || verb_given(call, "cluster-set"))
@@ -204,14 +203,12 @@ static enum rc info_run(struct verb_call *call)
     printf("cuda         %s\nnccl         %s\n", GRADMARK_CUDA_STATE, nccl);
     print_devices();
     fflush(stdout);
-    TRY(record_open(&r, "build"));
-    manifest_fill(r, false);
     TRY(report_open(&to, "-"));
-    TRY(report_write(to, r));
+    manifest_fill(report_begin(to, "build"), false);
+    TRY(report_end(to));
     TRY(report_commit(to));
 out:
     report_close(&to);
-    record_close(&r);
     return rc;
 }
 

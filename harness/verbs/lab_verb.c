@@ -163,10 +163,10 @@ static enum rc write_lab(const char *kind, const char *name, const char *summary
                          const struct found *found)
 {
     struct report *to = NULL;
-    struct record *r = NULL;
     enum rc rc;
 
-    TRY(record_open(&r, kind));
+    TRY(report_open(&to, "-"));
+    struct record *r = report_begin(to, kind);
     record_text(r, "name", name);
     record_text(r, "summary", summary);
     if (found) {
@@ -174,12 +174,10 @@ static enum rc write_lab(const char *kind, const char *name, const char *summary
         record_text(r, "found", found->sentences);
         record_text(r, "tables", found->tables);
     }
-    TRY(report_open(&to, "-"));
-    TRY(report_write(to, r));
+    TRY(report_end(to));
     TRY(report_commit(to));
 out:
     report_close(&to);
-    record_close(&r);
     return rc;
 }
 

@@ -226,10 +226,10 @@ static enum rc write_total(const struct packing *p)
     const struct dataset *d = p->dataset;
     const struct part *part = p->part;
     struct report *to = NULL;
-    struct record *r = NULL;
     enum rc rc;
 
-    TRY(record_open(&r, "pack"));
+    TRY(report_open(&to, "-"));
+    struct record *r = report_begin(to, "pack");
     record_text(r, "data", d->name);
     record_text(r, "out", p->opts->out);
     record_u64(r, "train_images_count", part[0].n_images);
@@ -242,12 +242,10 @@ static enum rc write_total(const struct packing *p)
     record_u64(r, "shards_bytes", part[0].n_bytes + part[1].n_bytes);
     record_u64(r, "broken_files_count", p->n_broken);
     record_u64(r, "other_files_count", p->folders ? image_folders_left_out_count(d) : 0);
-    TRY(report_open(&to, "-"));
-    TRY(report_write(to, r));
+    TRY(report_end(to));
     TRY(report_commit(to));
 out:
     report_close(&to);
-    record_close(&r);
     return rc;
 }
 

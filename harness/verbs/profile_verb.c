@@ -225,10 +225,8 @@ out:
 
 static enum rc write_row(struct report *to, const struct published_rate *rate)
 {
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = report_begin(to, "published_rate");
 
-    TRY(record_open(&r, "published_rate"));
     record_text(r, "model", rate->model);
     record_text(r, "gpu", rate->gpu);
     record_f64(r, "batch", rate->batch > 0 ? (double)rate->batch : NAN);
@@ -237,10 +235,7 @@ static enum rc write_row(struct report *to, const struct published_rate *rate)
     record_f64(r, "images_per_s", rate->images_per_s);
     record_text(r, "framework", rate->framework);
     record_text(r, "source", rate->source);
-    TRY(report_write(to, r));
-out:
-    record_close(&r);
-    return rc;
+    return report_end(to);
 }
 
 static enum rc load_published(struct published *out)
