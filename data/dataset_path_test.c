@@ -5,19 +5,14 @@
  *
  * usage: dataset_path_test idx|cifar10|gmimg|paths
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "data/gmimg.h"
 #include "data/suite/test_files.h"
+#include "harness/base/suite/unit.h"
 
 static struct dataset *open_folder(const struct test_files *f)
 {
@@ -68,12 +63,11 @@ static void refuse_bytes(const struct test_files *f, const char *name, size_t at
     free(bad);
 }
 
-static void wrong_idx_is_named(void **state)
+UNIT_TEST_OF("idx", wrong_idx_is_named)
 {
     static const char images[] = "train-images-idx3-ubyte", labels[] = "t10k-labels-idx1-ubyte";
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_idx(&f, 4, 2, 5, 3);
     refuse_bytes(&f, images, 0, "\3\10\0\0", 4, 0,
@@ -112,12 +106,11 @@ static void wrong_idx_is_named(void **state)
 }
 
 /* The labels of an IDX data set: as many classes as they say, unless one of them is damaged. */
-static void labels_of_idx_have_no_gap(void **state)
+UNIT_TEST_OF("idx", labels_of_idx_have_no_gap)
 {
     static const char train[] = "train-labels-idx1-ubyte", test[] = "t10k-labels-idx1-ubyte";
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_idx(&f, 12, 3, 5, 3); /* 9 2 5 8 1 4 7 0 3 6 9 2, 5 8 1 */
     refuse_bytes(&f, train, 8 + 10, "\xff", 1, 0,
@@ -134,11 +127,10 @@ static void labels_of_idx_have_no_gap(void **state)
     test_files_close(&f);
 }
 
-static void wrong_cifar10_is_named(void **state)
+UNIT_TEST_OF("cifar10", wrong_cifar10_is_named)
 {
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_cifar10(&f, 2);
     refuse_bytes(&f, "data_batch_2.bin", 3073, "\12", 1, 0, "data_batch_2.bin: offset 3073: label 10; must be 0 to 9");
@@ -161,12 +153,11 @@ static void wrong_cifar10_is_named(void **state)
     test_files_close(&f);
 }
 
-static void wrong_gmimg_is_named(void **state)
+UNIT_TEST_OF("gmimg", wrong_gmimg_is_named)
 {
     static const char name[] = "train-1.gmimg";
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_gmimg(&f, name, 1, 2, 3, 0, 4); /* 80 + 16 + 16 + 24 bytes */
     refuse_bytes(&f, name, 6, "2", 1, 0,
@@ -204,14 +195,13 @@ static void wrong_gmimg_is_named(void **state)
 }
 
 /* A block is checked when one of its images is first asked for, and only that block. */
-static void damaged_pixels_are_found(void **state)
+UNIT_TEST_OF("gmimg", damaged_pixels_are_found)
 {
     enum { SIDE = 300, IMAGE_BYTES = 3 * SIDE * SIDE, N = 7, PER_BLOCK = 3, PIXELS_AT = 80 + 4 * N + 16 * 3 };
     struct test_files f;
     size_t n_bytes;
     char path[128], want[256];
 
-    (void)state;
     test_files_open(&f);
     test_files_make_gmimg(&f, "train-1.gmimg", 3, SIDE, SIDE, 0, N);
     test_files_path(&f, "train-1.gmimg", path);
@@ -248,12 +238,11 @@ static void refuse_path(const char *path, const char *message)
     assert_string_equal(rc_message(), want);
 }
 
-static void other_paths_are_refused(void **state)
+UNIT_TEST_OF("paths", other_paths_are_refused)
 {
     struct test_files f;
     char path[128];
 
-    (void)state;
     test_files_open(&f);
     refuse_path("no/such/folder", "No such file or directory");
     refuse_path(f.folder, "holds no train-*.gmimg, nor files of MNIST (train-images-idx3-ubyte, ...) or CIFAR-10 "
@@ -275,7 +264,7 @@ static void other_paths_are_refused(void **state)
 }
 
 /* By what they hold, whatever their names are. */
-static void files_of_other_formats_are_named(void **state)
+UNIT_TEST_OF("paths", files_of_other_formats_are_named)
 {
     static const struct {
         const char *bytes;
@@ -304,7 +293,6 @@ static void files_of_other_formats_are_named(void **state)
     char path[128], want[RC_MESSAGE_BYTES];
     struct dataset *d = NULL;
 
-    (void)state;
     test_files_open(&f);
     test_files_path(&f, "x", path);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -334,7 +322,7 @@ static void files_of_other_formats_are_named(void **state)
 }
 
 /* Whichever file of a format is alone in a folder, the others of that format are missing. */
-static void one_file_tells_the_format(void **state)
+UNIT_TEST_OF("paths", one_file_tells_the_format)
 {
     static const struct {
         const char *name, *missing; /* in the message */
@@ -357,7 +345,6 @@ static void one_file_tells_the_format(void **state)
     };
     struct test_files idx, cifar10;
 
-    (void)state;
     test_files_open(&idx);
     test_files_open(&cifar10);
     test_files_make_idx(&idx, 4, 2, 5, 3);
@@ -385,24 +372,22 @@ static void one_file_tells_the_format(void **state)
     test_files_close(&cifar10);
 }
 
-static void the_python_version_is_named(void **state)
+UNIT_TEST_OF("paths", the_python_version_is_named)
 {
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_write(&f, "data_batch_1", (const uint8_t *)"\x80\2", 2);
     refuse_path(f.folder, "holds the Python version of CIFAR-10; the binary version is read");
     test_files_close(&f);
 }
 
-static void what_cannot_be_written_is_refused(void **state)
+UNIT_TEST_OF("gmimg", what_cannot_be_written_is_refused)
 {
     struct test_files f;
     struct dataset *line = NULL;
     char path[128];
 
-    (void)state;
     test_files_open(&f);
     test_files_path(&f, "train-1.gmimg", path);
     assert_int_equal(dataset_open_line(&line, 1), RC_OK);
@@ -412,28 +397,4 @@ static void what_cannot_be_written_is_refused(void **state)
     test_files_close(&f);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest idx[] = { cmocka_unit_test(wrong_idx_is_named),
-                                      cmocka_unit_test(labels_of_idx_have_no_gap) };
-    const struct CMUnitTest cifar10[] = { cmocka_unit_test(wrong_cifar10_is_named) };
-    const struct CMUnitTest gmimg[] = { cmocka_unit_test(wrong_gmimg_is_named),
-                                        cmocka_unit_test(damaged_pixels_are_found),
-                                        cmocka_unit_test(what_cannot_be_written_is_refused) };
-    const struct CMUnitTest paths[] = { cmocka_unit_test(other_paths_are_refused),
-                                        cmocka_unit_test(files_of_other_formats_are_named),
-                                        cmocka_unit_test(one_file_tells_the_format),
-                                        cmocka_unit_test(the_python_version_is_named) };
-    const char *what = argc == 2 ? argv[1] : "";
-
-    if (strcmp(what, "idx") == 0)
-        return cmocka_run_group_tests(idx, NULL, NULL);
-    if (strcmp(what, "cifar10") == 0)
-        return cmocka_run_group_tests(cifar10, NULL, NULL);
-    if (strcmp(what, "gmimg") == 0)
-        return cmocka_run_group_tests(gmimg, NULL, NULL);
-    if (strcmp(what, "paths") == 0)
-        return cmocka_run_group_tests(paths, NULL, NULL);
-    fprintf(stderr, "usage: dataset_path_test idx|cifar10|gmimg|paths\n");
-    return 2;
-}
+UNIT_MAIN("dataset_path")

@@ -4,24 +4,18 @@
  *
  * usage: dataset_test line | order
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
+#include "harness/base/suite/unit.h"
 
-static void line_is_as_described(void **state)
+UNIT_TEST_OF("line", line_is_as_described)
 {
     struct dataset *d = NULL;
     double sum_x = 0.0, sum_noise = 0.0, min_noise = 1.0, max_noise = -1.0;
 
-    (void)state;
     assert_int_equal(dataset_open_line(&d, 7), RC_OK);
     assert_string_equal(d->name, "line");
     assert_int_equal(d->n_train, 1000);
@@ -47,11 +41,10 @@ static void line_is_as_described(void **state)
     assert_null(d);
 }
 
-static void line_follows_its_seed(void **state)
+UNIT_TEST_OF("line", line_follows_its_seed)
 {
     struct dataset *a = NULL, *b = NULL, *c = NULL;
 
-    (void)state;
     assert_int_equal(dataset_open_line(&a, 7), RC_OK);
     assert_int_equal(dataset_open_line(&b, 7), RC_OK);
     assert_int_equal(dataset_open_line(&c, 8), RC_OK);
@@ -65,12 +58,11 @@ static void line_follows_its_seed(void **state)
 }
 
 /* data.D1 */
-static void every_epoch_is_a_permutation(void **state)
+UNIT_TEST_OF("order", every_epoch_is_a_permutation)
 {
     static const size_t n_train[] = { 1, 2, 3, 7, 64, 1000, 1438 };
     unsigned char *seen = malloc(1438);
 
-    (void)state;
     assert_non_null(seen);
     for (size_t k = 0; k < sizeof n_train / sizeof n_train[0]; k++)
         for (uint64_t epoch = 0; epoch < 20; epoch++) {
@@ -95,11 +87,10 @@ static size_t same_places(const struct dataset *d, uint64_t seed_a, uint64_t fro
 }
 
 /* data.D1: two independent permutations agree in 1 place on average. */
-static void seeds_and_epochs_differ(void **state)
+UNIT_TEST_OF("order", seeds_and_epochs_differ)
 {
     const struct dataset d = { .n_train = 1438 };
 
-    (void)state;
     for (uint64_t k = 1; k < 20; k++) {
         assert_true(same_places(&d, 1, 0, 1, k * d.n_train) < 12);
         assert_true(same_places(&d, 1, 0, 1 + k, 0) < 12);
@@ -108,13 +99,12 @@ static void seeds_and_epochs_differ(void **state)
 }
 
 /* data.D1: 4 workers' batches of 8, side by side, are one worker's batch of 32. */
-static void batches_do_not_know_ranks(void **state)
+UNIT_TEST_OF("order", batches_do_not_know_ranks)
 {
     enum { W = 4, B = 8, STEPS = 70 };
     struct dataset *d = NULL;
     float x[W * B], y[W * B], part_x[B], part_y[B];
 
-    (void)state;
     assert_int_equal(dataset_open_line(&d, 7), RC_OK);
     for (uint64_t step = 0; step < STEPS; step++) {
         dataset_batch(d, NULL, 3, step * W * B, W * B, x, y, NULL);
@@ -134,9 +124,8 @@ static void batches_do_not_know_ranks(void **state)
 }
 
 /* Models name their default data set; a path is no name. */
-static void sources_are_found(void **state)
+UNIT_TEST_OF("order", sources_are_found)
 {
-    (void)state;
     const struct dataset_source *digits = dataset_source_find("digits"), *made = dataset_source_find("synthetic");
     assert_non_null(digits);
     assert_non_null(made);
@@ -150,23 +139,4 @@ static void sources_are_found(void **state)
     assert_null(dataset_source_find("./digits"));
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest line[] = {
-        cmocka_unit_test(line_is_as_described),
-        cmocka_unit_test(line_follows_its_seed),
-    };
-    const struct CMUnitTest order[] = {
-        cmocka_unit_test(sources_are_found),
-        cmocka_unit_test(every_epoch_is_a_permutation),
-        cmocka_unit_test(seeds_and_epochs_differ),
-        cmocka_unit_test(batches_do_not_know_ranks),
-    };
-
-    if (argc == 2 && strcmp(argv[1], "line") == 0)
-        return cmocka_run_group_tests(line, NULL, NULL);
-    if (argc == 2 && strcmp(argv[1], "order") == 0)
-        return cmocka_run_group_tests(order, NULL, NULL);
-    fprintf(stderr, "usage: dataset_test line | order\n");
-    return 2;
-}
+UNIT_MAIN("dataset")

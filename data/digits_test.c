@@ -4,21 +4,16 @@
  *
  * usage: digits_test file|split|rows|ends|fuzz PATH-OF-DIGITS.CSV
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
 #include "harness/base/rng.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 
 enum { N_ROWS = 1797, N_TEST = 359, N_PIXELS = 64 };
 
@@ -104,13 +99,12 @@ static void refuse_line(size_t n, const char *with, const char *message)
     text_close(&t);
 }
 
-static void the_file_is_read(void **state)
+UNIT_TEST_OF("file", the_file_is_read)
 {
     static const float first[8] = { 0.0f, 0.0f, 5.0f, 13.0f, 9.0f, 1.0f, 0.0f, 0.0f };
     struct dataset *d = NULL;
     size_t n_of[10] = { 0 };
 
-    (void)state;
     assert_int_equal(dataset_open_digits(&d, digits_path), RC_OK);
     assert_string_equal(d->name, "digits");
     assert_int_equal(d->n_train + d->n_test, N_ROWS);
@@ -132,13 +126,12 @@ static void the_file_is_read(void **state)
 }
 
 /* Rows 4, 9, 14, ... are the test set, in order; the others train, in order. */
-static void every_fifth_row_is_for_testing(void **state)
+UNIT_TEST_OF("split", every_fifth_row_is_for_testing)
 {
     struct dataset *d = NULL;
     struct text t;
     size_t n_train = 0, n_test = 0;
 
-    (void)state;
     text_open(&t);
     assert_int_equal(text_read(&t, &d), RC_OK);
     const char *p = t.byte;
@@ -167,9 +160,8 @@ static void every_fifth_row_is_for_testing(void **state)
     "10,11,12,13,14,15,16,10," \
     "10,11,12,13,14,15,16,10,"
 
-static void wrong_rows_are_named(void **state)
+UNIT_TEST_OF("rows", wrong_rows_are_named)
 {
-    (void)state;
     refuse_line(3, ROW7 "1,2,3,17,5,6,7,8,9\n", ":3: pixel 60 is \"17\", not a whole number from 0 to 16");
     refuse_line(3, ROW7 "1,2,3,-1,5,6,7,8,9\n", ":3: pixel 60 is \"-1\", not a whole number from 0 to 16");
     refuse_line(1, ROW7 "1,2,3,4,5,6,7,8,10\n", ":1: the label is \"10\", not a whole number from 0 to 9");
@@ -192,11 +184,10 @@ static void wrong_rows_are_named(void **state)
                 ":20: longer than 193 bytes, the longest a row can be");
 }
 
-static void a_nul_byte_is_refused(void **state)
+UNIT_TEST_OF("rows", a_nul_byte_is_refused)
 {
     struct text t;
 
-    (void)state;
     text_open(&t);
     t.byte[line_at(&t, 5)] = '\0';
     expect_refusal(&t, ":5: pixel 1 is \"?\", not a whole number from 0 to 16");
@@ -207,13 +198,12 @@ static void a_nul_byte_is_refused(void **state)
 }
 
 /* The longest right row: 16 everywhere, with CRLF. */
-static void the_longest_row_fits(void **state)
+UNIT_TEST_OF("rows", the_longest_row_fits)
 {
     struct dataset *d = NULL;
     struct text t;
     char row[256] = "";
 
-    (void)state;
     for (size_t i = 0; i < N_PIXELS; i++)
         strcat(row, "16,");
     strcat(row, "9\r\n");
@@ -227,12 +217,11 @@ static void the_longest_row_fits(void **state)
 }
 
 /* A table as spreadsheet programs save it. */
-static void other_separators_and_a_byte_order_mark(void **state)
+UNIT_TEST_OF("ends", other_separators_and_a_byte_order_mark)
 {
     struct dataset *d = NULL, *same = NULL;
     struct text t;
 
-    (void)state;
     text_open(&t);
     assert_int_equal(text_read(&t, &d), RC_OK);
     for (const char *separator = ";\t"; *separator; separator++) {
@@ -249,12 +238,11 @@ static void other_separators_and_a_byte_order_mark(void **state)
     text_close(&t);
 }
 
-static void short_and_long_files(void **state)
+UNIT_TEST_OF("ends", short_and_long_files)
 {
     struct dataset *d = NULL;
     struct text t;
 
-    (void)state;
     text_open(&t);
     splice(&t, t.n_bytes, 0, "0\n", 2);
     expect_refusal(&t, ":1798: more than 1797 rows");
@@ -275,12 +263,11 @@ static void short_and_long_files(void **state)
     text_close(&t);
 }
 
-static void line_ends(void **state)
+UNIT_TEST_OF("ends", line_ends)
 {
     struct dataset *d = NULL, *same = NULL;
     struct text t;
 
-    (void)state;
     text_open(&t);
     t.n_bytes--;
     assert_int_equal(text_read(&t, &d), RC_OK); /* no newline at the end */
@@ -295,11 +282,10 @@ static void line_ends(void **state)
     text_close(&t);
 }
 
-static void files_that_cannot_be_read(void **state)
+UNIT_TEST_OF("file", files_that_cannot_be_read)
 {
     struct dataset *d = NULL;
 
-    (void)state;
     assert_int_equal(dataset_open_digits(&d, "no/such/digits.csv"), RC_INVAL);
     assert_names(rc_message(), "no/such/digits.csv:");
     assert_int_equal(dataset_open_digits(&d, "."), RC_INVAL);
@@ -309,13 +295,12 @@ static void files_that_cannot_be_read(void **state)
 }
 
 /* Random damage: never a crash, never a value out of range, always a place in the message. */
-static void damaged_files(void **state)
+UNIT_TEST_OF("fuzz", damaged_files)
 {
     static const char often[] = "0123456789,\n\r\t -+.\0xX\xff";
     uint64_t n_draw = 0;
     struct text t;
 
-    (void)state;
     text_open(&t);
     const size_t n_bytes = t.n_bytes;
     char *whole = malloc(n_bytes);
@@ -355,27 +340,6 @@ static void damaged_files(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest file[] = { cmocka_unit_test(the_file_is_read),
-                                       cmocka_unit_test(files_that_cannot_be_read) };
-    const struct CMUnitTest split[] = { cmocka_unit_test(every_fifth_row_is_for_testing) };
-    const struct CMUnitTest rows[] = { cmocka_unit_test(wrong_rows_are_named), cmocka_unit_test(a_nul_byte_is_refused),
-                                       cmocka_unit_test(the_longest_row_fits) };
-    const struct CMUnitTest ends[] = { cmocka_unit_test(other_separators_and_a_byte_order_mark),
-                                       cmocka_unit_test(short_and_long_files), cmocka_unit_test(line_ends) };
-    const struct CMUnitTest fuzz[] = { cmocka_unit_test(damaged_files) };
-    const char *what = argc == 3 ? argv[1] : "";
-
     digits_path = argc == 3 ? argv[2] : NULL;
-    if (strcmp(what, "file") == 0)
-        return cmocka_run_group_tests(file, NULL, NULL);
-    if (strcmp(what, "split") == 0)
-        return cmocka_run_group_tests(split, NULL, NULL);
-    if (strcmp(what, "rows") == 0)
-        return cmocka_run_group_tests(rows, NULL, NULL);
-    if (strcmp(what, "ends") == 0)
-        return cmocka_run_group_tests(ends, NULL, NULL);
-    if (strcmp(what, "fuzz") == 0)
-        return cmocka_run_group_tests(fuzz, NULL, NULL);
-    fprintf(stderr, "usage: digits_test file|split|rows|ends|fuzz PATH\n");
-    return 2;
+    return unit_run("digits", argc == 3 ? argv[1] : NULL, NULL, NULL);
 }

@@ -3,17 +3,12 @@
  * feed_test.c - what a worker gets from a driver is what it would read itself (data.V1), in whatever order it asks, and
  * the driver is never further ahead than the queue (data.V2). Bodies of ranks count failures; the main thread asserts.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/feed.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
@@ -143,11 +138,10 @@ static void steps(struct script *s, uint64_t first, int n)
 }
 
 /* Each worker's steps in turn, over the end of the data set, and test batches behind them, the last one short. */
-static void workers_get_what_they_would_read(void **state)
+UNIT_TEST(workers_get_what_they_would_read)
 {
     struct dataset *d = open_images();
 
-    (void)state;
     for (size_t queue = 1; queue <= 5; queue += 2) {
         struct table t = { .dataset = d, .queue_batches = queue };
         for (int w = 0; w < MAX_WORKERS; w++)
@@ -162,14 +156,13 @@ static void workers_get_what_they_would_read(void **state)
     dataset_close(&d);
 }
 
-static void another_order(void **state)
+UNIT_TEST(another_order)
 {
     static const size_t index[] = { 7, 9, 40, 41, 42, 43, 3 };
     const struct dataset_part part = { .index = index, .n_samples = 7, .number = 1 };
     struct dataset *d = open_images();
     struct table t = { .dataset = d, .queue_batches = 3, .part = &part };
 
-    (void)state;
     steps(&t.script[0], 0, 2);
     t.script[0].want[t.script[0].n++] = (struct loader_want){ true, 2, 4 };
     steps(&t.script[0], 7 * STRIDE, 2);
@@ -182,12 +175,11 @@ static void another_order(void **state)
     dataset_close(&d);
 }
 
-static void no_batch_at_all(void **state)
+UNIT_TEST(no_batch_at_all)
 {
     struct dataset *d = open_images();
     struct table t = { .dataset = d, .queue_batches = 2 };
 
-    (void)state;
     steps(&t.script[1], 0, 1);
     assert_int_equal(run(&t, 2), RC_OK);
     assert_int_equal(t.n_pushed, 3);
@@ -209,7 +201,7 @@ static uint32_t no_label(const struct dataset *d, size_t i)
 }
 
 /* What the driver cannot read ends the run with its message; nobody waits for it. */
-static void a_broken_file_ends_the_run(void **state)
+UNIT_TEST(a_broken_file_ends_the_run)
 {
     static const struct dataset_ops ops = { .image = broken_image, .label = no_label };
     struct dataset d = {
@@ -217,18 +209,16 @@ static void a_broken_file_ends_the_run(void **state)
     };
     struct table t = { .dataset = &d, .queue_batches = 2 };
 
-    (void)state;
     steps(&t.script[0], 0, 1);
     assert_int_equal(run(&t, 1), RC_INVAL);
     assert_non_null(strstr(rc_message(), "rank 1: a/file: offset"));
 }
 
-static void a_driver_that_shifts_shows(void **state)
+UNIT_TEST(a_driver_that_shifts_shows)
 {
     struct dataset *d = open_images();
     struct table t = { .dataset = d, .queue_batches = 2, .shifts = true };
 
-    (void)state;
     steps(&t.script[0], 0, 3);
     assert_int_equal(run(&t, 1), RC_OK);
     assert_int_equal(t.n_wrong, 3);
@@ -236,11 +226,10 @@ static void a_driver_that_shifts_shows(void **state)
 }
 
 /* Steps of three micro-batches: none is pushed in vain but those granted behind the last. */
-static void micro_batches_come_in_their_order(void **state)
+UNIT_TEST(micro_batches_come_in_their_order)
 {
     struct dataset *d = open_images();
 
-    (void)state;
     for (size_t queue = 1; queue <= 5; queue += 2) {
         struct table t = { .dataset = d, .queue_batches = queue, .first = 5, .n_micro_batches = 3 };
         for (uint64_t step = 0; step < 3; step++)
@@ -255,13 +244,12 @@ static void micro_batches_come_in_their_order(void **state)
 }
 
 /* A worker whose data set is longer than the driver's: the driver says which worker, and reads nothing outside. */
-static void grants_are_checked(void **state)
+UNIT_TEST(grants_are_checked)
 {
     struct dataset *d = open_images();
     struct dataset longer = *d;
     struct table t = { .dataset = &longer, .driven = d, .queue_batches = 1 };
 
-    (void)state;
     longer.n_test = 100;
     t.script[0].want[t.script[0].n++] = (struct loader_want){ true, 12, 2 };
     assert_int_equal(run(&t, 1), RC_MISMATCH);
@@ -269,17 +257,4 @@ static void grants_are_checked(void **state)
     dataset_close(&d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers_get_what_they_would_read),
-        cmocka_unit_test(another_order),
-        cmocka_unit_test(no_batch_at_all),
-        cmocka_unit_test(a_broken_file_ends_the_run),
-        cmocka_unit_test(a_driver_that_shifts_shows),
-        cmocka_unit_test(micro_batches_come_in_their_order),
-        cmocka_unit_test(grants_are_checked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("feed")

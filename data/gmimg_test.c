@@ -6,19 +6,14 @@
  * usage: gmimg_test DIGITS.CSV
  */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/gmimg.h"
 #include "data/suite/test_files.h"
+#include "harness/base/suite/unit.h"
 
 static const char *digits_path;
 
@@ -67,12 +62,11 @@ static void expect_round_trips(const struct dataset *d)
     assert_int_equal(count_lost(d, d, 3, 1), 0);
 }
 
-static void digits_come_back(void **state)
+UNIT_TEST(digits_come_back)
 {
     struct dataset *d = NULL;
     uint8_t byte[64];
 
-    (void)state;
     assert_int_equal(dataset_open_digits(&d, digits_path), RC_OK);
     expect_round_trips(d);
     for (size_t i = 0; i < d->n_train + d->n_test; i++) { /* 16 steps of a pixel stay apart */
@@ -83,9 +77,8 @@ static void digits_come_back(void **state)
     dataset_close(&d);
 }
 
-static void files_come_back(void **state)
+UNIT_TEST(files_come_back)
 {
-    (void)state;
     for (int which = 0; which < 3; which++) {
         struct dataset *d = NULL;
         struct test_files f;
@@ -106,7 +99,7 @@ static void files_come_back(void **state)
 }
 
 /* Room for more images than came: the file is the same to the byte as where their number was known. */
-static void room_leaves_no_trace(void **state)
+UNIT_TEST(room_leaves_no_trace)
 {
     static const size_t n_images[] = { 1, 340, 341, 342, 700 }, n_more[] = { 0, 1, 341, 5000 };
     struct dataset *d = NULL;
@@ -114,7 +107,6 @@ static void room_leaves_no_trace(void **state)
     uint8_t pixels[TEST_MAX_FEATURES];
     char path[128];
 
-    (void)state;
     test_files_open(&f);
     test_files_make_cifar10(&f, 140); /* 700 x 3072 bytes: a block has 341 */
     assert_int_equal(dataset_open_path(&d, f.folder), RC_OK);
@@ -189,7 +181,7 @@ static enum rc channels_last(const struct dataset *d, size_t i, uint8_t *out)
     return rc;
 }
 
-static void mutants_are_caught(void **state)
+UNIT_TEST(mutants_are_caught)
 {
     static const struct dataset_ops mutant[] = {
         { .label = test_first_label, .bytes = test_first_bytes }, { .label = stale_label, .bytes = real_bytes },
@@ -199,7 +191,6 @@ static void mutants_are_caught(void **state)
     struct dataset *d = NULL;
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_gmimg(&f, "train-1.gmimg", 2, 3, 4, 0, 9);
     test_files_make_gmimg(&f, "test-1.gmimg", 2, 3, 4, 9, 3);
@@ -274,9 +265,8 @@ static int count_accepted(mend_fn *mend)
     return n_accepted;
 }
 
-static void careless_readers_show(void **state)
+UNIT_TEST(careless_readers_show)
 {
-    (void)state;
     assert_int_equal(count_accepted(mend_nothing), 0);
     assert_int_equal(count_accepted(mend_sums), 1);
     assert_int_equal(count_accepted(mend_end), 1);
@@ -304,7 +294,7 @@ static int count_files(const char *folder)
 
 /* A whole file, or none, nor a temporary one: wherever reading fails. Images are read once, with the file
  * open. */
-static void nothing_half_is_left(void **state)
+UNIT_TEST(nothing_half_is_left)
 {
     enum { N_IMAGES = 6 };
     static const struct dataset_ops failing = { .label = real_label, .bytes = failing_bytes };
@@ -312,7 +302,6 @@ static void nothing_half_is_left(void **state)
     struct test_files f, to;
     char path[128];
 
-    (void)state;
     test_files_open(&f);
     test_files_open(&to);
     test_files_make_idx(&f, 20, 4, 7, 5);
@@ -341,16 +330,10 @@ static void nothing_half_is_left(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(digits_come_back),      cmocka_unit_test(files_come_back),
-        cmocka_unit_test(room_leaves_no_trace),  cmocka_unit_test(mutants_are_caught),
-        cmocka_unit_test(careless_readers_show), cmocka_unit_test(nothing_half_is_left),
-    };
-
     if (argc != 2) {
         fprintf(stderr, "usage: gmimg_test DIGITS.CSV\n");
         return 2;
     }
     digits_path = argv[1];
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run("gmimg", NULL, NULL, NULL);
 }

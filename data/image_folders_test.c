@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image_folders_test.c - classes and images in the order of their names (data.I1), splits, and what is no data set. */
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "data/image_folders.h"
 #include "data/pixels.h"
 #include "data/suite/test_files.h"
 #include "data/suite/test_pictures.h"
+#include "harness/base/suite/unit.h"
 
 enum { SIDE = 8 };
 static const struct picture_crop crop = { SIDE, SIDE, 3 };
@@ -86,12 +81,11 @@ static void make_split(struct test_files *f)
     test_files_write(f, "train/b/.hidden.png", (const uint8_t *)"x", 1);
 }
 
-static void names_give_the_order(void **state)
+UNIT_TEST(names_give_the_order)
 {
     struct dataset *d = NULL;
     struct test_files f;
 
-    (void)state;
     make_split(&f);
     assert_true(dataset_path_is_folders(f.folder));
     assert_int_equal(image_folders_open(&d, f.folder, &crop), RC_OK);
@@ -116,13 +110,12 @@ static void names_give_the_order(void **state)
     remove_all(&f);
 }
 
-static void without_train_all_is_for_training(void **state)
+UNIT_TEST(without_train_all_is_for_training)
 {
     static const char *const folders[] = { "cat", "dog", NULL };
     struct dataset *d = NULL;
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     make_folders(&f, folders);
     write_png(&f, "cat/1.png", 7);
@@ -146,14 +139,13 @@ static void expect_refused(const struct test_files *f, const char *text)
         fail_msg("\"%s\" does not say \"%s\"", rc_message(), text);
 }
 
-static void no_data_set(void **state)
+UNIT_TEST(no_data_set)
 {
     static const char *const one[] = { "cat", NULL }, *const two[] = { "dog", NULL };
     static const char *const test_alone[] = { "train", "train/x", "train/y", "val", "val/z", NULL };
     struct test_files f;
     char path[128];
 
-    (void)state;
     test_files_open(&f);
     assert_false(dataset_path_is_folders(f.folder));
     make_folders(&f, one);
@@ -175,13 +167,12 @@ static void no_data_set(void **state)
 }
 
 /* Each format that is opened by dataset_open_path() stays what it was with a folder beside its files. */
-static void other_formats_come_first(void **state)
+UNIT_TEST(other_formats_come_first)
 {
     static const char *const folders[] = { "raw", NULL };
     struct dataset *d = NULL;
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     make_folders(&f, folders);
     assert_int_equal(dataset_open_path(&d, f.folder), RC_INVAL);
@@ -195,14 +186,13 @@ static void other_formats_come_first(void **state)
     remove_all(&f);
 }
 
-static void broken_images_are_named(void **state)
+UNIT_TEST(broken_images_are_named)
 {
     uint8_t byte[3 * SIDE * SIDE];
     struct dataset *d = NULL;
     struct test_files f;
     char path[128];
 
-    (void)state;
     make_split(&f);
     test_files_write(&f, "train/b/10.PNG", (const uint8_t *)"\x89PNG....", 8);
     test_files_write(&f, "train/B/only.jpg", (const uint8_t *)"", 0);
@@ -218,15 +208,4 @@ static void broken_images_are_named(void **state)
     remove_all(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_give_the_order),
-        cmocka_unit_test(without_train_all_is_for_training),
-        cmocka_unit_test(no_data_set),
-        cmocka_unit_test(other_formats_come_first),
-        cmocka_unit_test(broken_images_are_named),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("image_folders")

@@ -4,18 +4,13 @@
  * share an epoch without loss (data.D1); mutants of the loader must fail.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/loader.h"
 #include "harness/base/suite/test_allocations.h"
+#include "harness/base/suite/unit.h"
 
 enum { C = 3, H = 6, W = 5, PLANE = H * W, N_TRAIN = 101, N_TEST = 13, N_CLASSES = 4, MAX_BATCH = 8 };
 
@@ -75,9 +70,8 @@ static int count_failures(batch_fn *batch, bool prefetch, uint64_t first, uint64
 }
 
 /* data.F1 */
-static void prefetching_changes_nothing(void **state)
+UNIT_TEST(prefetching_changes_nothing)
 {
-    (void)state;
     for (uint64_t rank = 0; rank < 3; rank++) {
         assert_int_equal(count_failures(loader_batch, false, rank * MAX_BATCH, UINT64_C(3) * MAX_BATCH), 0);
         assert_int_equal(count_failures(loader_batch, true, rank * MAX_BATCH, UINT64_C(3) * MAX_BATCH), 0);
@@ -121,17 +115,16 @@ static enum rc wrong_channel_stride(struct loader *l, uint64_t first, size_t n_s
     return loader_batch(l, first, MAX_BATCH, x, label);
 }
 
-static void mutants_are_caught(void **state)
+UNIT_TEST(mutants_are_caught)
 {
     batch_fn *const mutants[] = { gives_the_batch_before, forgets_the_epoch, labels_run_ahead, wrong_channel_stride };
 
-    (void)state;
     for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++)
         assert_true(count_failures(mutants[i], true, 0, MAX_BATCH) > 0);
 }
 
 /* data.D1: what W workers are given in turns is what one is given, and an epoch holds each image once. */
-static void workers_share_an_epoch(void **state)
+UNIT_TEST(workers_share_an_epoch)
 {
     enum { WORKERS = 4, BATCH = 2, STEPS = 3 * N_TRAIN };
     struct dataset *d = images();
@@ -140,7 +133,6 @@ static void workers_share_an_epoch(void **state)
     const float *x = NULL;
     const uint32_t *label = NULL;
 
-    (void)state;
     for (uint64_t r = 0; r < WORKERS; r++) {
         const struct loader_env env = { .dataset = d,
                                         .seed = 3,
@@ -167,7 +159,7 @@ static void workers_share_an_epoch(void **state)
 }
 
 /* Test images come in their order, between training batches and without disturbing them. */
-static void test_images_come_in_order(void **state)
+UNIT_TEST(test_images_come_in_order)
 {
     struct dataset *d = images();
     const struct loader_env env = {
@@ -177,7 +169,6 @@ static void test_images_come_in_order(void **state)
     const float *x = NULL;
     const uint32_t *label = NULL;
 
-    (void)state;
     assert_int_equal(loader_open(&l, &env), RC_OK);
     for (size_t at = 0; at < N_TEST; at += 4) {
         const size_t n_samples = N_TEST - at < 4 ? N_TEST - at : 4;
@@ -248,9 +239,8 @@ static void expect_one_failure(uint32_t label_of_40, bool prefetch, const char *
     loader_close(&l);
 }
 
-static void errors_of_reading_arrive(void **state)
+UNIT_TEST(errors_of_reading_arrive)
 {
-    (void)state;
     for (int prefetch = 0; prefetch < 2; prefetch++) {
         expect_one_failure(0, prefetch, "shard: offset 40: torn");
         expect_one_failure(4, prefetch, "data set broken: image 40 has label 4; there are 4 classes");
@@ -314,21 +304,19 @@ static size_t count_read_by_caller(bool prefetch, uint64_t stride)
 
 /* All but the first batch are read by the background thread; mutants never_starts (no thread) and never_matches
  * give the same batches and show here only. */
-static void batches_are_made_ahead(void **state)
+UNIT_TEST(batches_are_made_ahead)
 {
-    (void)state;
     assert_int_equal(count_read_by_caller(true, 4), 1);
     assert_int_equal(count_read_by_caller(false, 4), 20);
     assert_int_equal(count_read_by_caller(true, 0), 20);
     assert_int_equal(count_read_by_caller(true, 5), 20);
 }
 
-static void data_without_images_is_refused(void **state)
+UNIT_TEST(data_without_images_is_refused)
 {
     struct dataset *line = NULL;
     struct loader *l = NULL;
 
-    (void)state;
     assert_int_equal(dataset_open_line(&line, 1), RC_OK);
     const struct loader_env env = { .dataset = line, .max_batch = 1 };
     assert_int_equal(loader_open(&l, &env), RC_INVAL);
@@ -338,14 +326,13 @@ static void data_without_images_is_refused(void **state)
 }
 
 /* data.F2 */
-static void nothing_allocates_after_open(void **state)
+UNIT_TEST(nothing_allocates_after_open)
 {
     struct dataset *d = images();
     struct loader *l = NULL;
     const float *x = NULL;
     const uint32_t *label = NULL;
 
-    (void)state;
     for (int prefetch = 0; prefetch < 2; prefetch++) {
         const struct loader_env env = {
             .dataset = d, .seed = 5, .max_batch = MAX_BATCH, .order.stride = MAX_BATCH, .prefetch = prefetch
@@ -381,11 +368,10 @@ static void count_tick(void *arg)
 }
 
 /* world.P1: a tick for each sample that the caller reads; none by the thread that reads ahead. */
-static void the_caller_ticks(void **state)
+UNIT_TEST(the_caller_ticks)
 {
     struct dataset *d = images();
 
-    (void)state;
     for (int prefetch = 0; prefetch < 2; prefetch++) {
         struct ticks ticks = { .caller = pthread_self() };
         const struct loader_env env = { .dataset = d,
@@ -410,19 +396,4 @@ static void the_caller_ticks(void **state)
     dataset_close(&d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefetching_changes_nothing),
-        cmocka_unit_test(mutants_are_caught),
-        cmocka_unit_test(workers_share_an_epoch),
-        cmocka_unit_test(test_images_come_in_order),
-        cmocka_unit_test(errors_of_reading_arrive),
-        cmocka_unit_test(data_without_images_is_refused),
-        cmocka_unit_test(nothing_allocates_after_open),
-        cmocka_unit_test(batches_are_made_ahead),
-        cmocka_unit_test(the_caller_ticks),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("loader")

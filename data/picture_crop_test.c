@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* picture_crop_test.c - the bits that Pillow gives (10.4 to 13.0), whose figures are here, and what needs none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "data/picture.h"
 #include "data/suite/test_files.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 
 /* Image.fromarray(a).resize((w, h), Image.BILINEAR).crop(...) of test_pixel(0, k), channel by channel; the second one
  * after convert("L"). Sizes in crop_is_pillows(). */
@@ -51,7 +47,7 @@ static struct picture made(int H, int W)
     return p;
 }
 
-static void crop_is_pillows(void **state)
+UNIT_TEST(crop_is_pillows)
 {
     static const struct {
         int H, W;
@@ -65,7 +61,6 @@ static void crop_is_pillows(void **state)
     };
     uint8_t got[300];
 
-    (void)state;
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
         struct picture p = made(kind[i].H, kind[i].W);
         assert_int_equal(picture_crop(got, &p, &kind[i].crop, "made"), RC_OK);
@@ -75,13 +70,12 @@ static void crop_is_pillows(void **state)
 }
 
 /* Without a change of size every pixel stays; with one, one colour stays. */
-static void what_is_there_stays(void **state)
+UNIT_TEST(what_is_there_stays)
 {
     const struct picture_crop whole = { 6, 6, 3 }, middle = { 4, 6, 3 }, other = { 9, 11, 3 };
     struct picture p = made(6, 6);
     uint8_t got[9 * 9 * 3];
 
-    (void)state;
     assert_int_equal(picture_crop(got, &p, &whole, "made"), RC_OK);
     for (size_t k = 0; k < 6 * 6 * 3; k++)
         assert_int_equal(got[k], p.rgb[k % 36 * 3 + k / 36]);
@@ -96,9 +90,8 @@ static void what_is_there_stays(void **state)
     picture_free(&p);
 }
 
-static void usual_sides(void **state)
+UNIT_TEST(usual_sides)
 {
-    (void)state;
     assert_int_equal(picture_crop_usual_side(224), 256);
     assert_int_equal(picture_crop_usual_side(299), 342);
     assert_int_equal(picture_crop_usual_side(1), 1);
@@ -106,13 +99,12 @@ static void usual_sides(void **state)
         assert_true(picture_crop_usual_side(size) >= size);
 }
 
-static void long_strips_are_refused(void **state)
+UNIT_TEST(long_strips_are_refused)
 {
     const struct picture_crop crop = { 224, 256, 3 };
     struct picture p = made(1, 300);
     uint8_t *got = malloc(224 * 224 * 3);
 
-    (void)state;
     assert_non_null(got);
     assert_int_equal(picture_crop(got, &p, &crop, "a.png"), RC_INVAL);
     assert_names(rc_message(), "a.png: 1 x 300 pixels: ... 256 ... 76800");
@@ -120,14 +112,4 @@ static void long_strips_are_refused(void **state)
     free(got);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crop_is_pillows),
-        cmocka_unit_test(what_is_there_stays),
-        cmocka_unit_test(usual_sides),
-        cmocka_unit_test(long_strips_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("picture_crop")

@@ -5,18 +5,14 @@
  *
  * usage: picture_test [ROUNDS]   of random damage
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/suite/test_pictures.h"
 #include "harness/base/rng.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 
 enum { H = 9, W = 13 };
 
@@ -56,12 +52,11 @@ static int n_apart(const struct picture *p, int shade, int most)
     return n;
 }
 
-static void rgb_comes_back(void **state)
+UNIT_TEST(rgb_comes_back)
 {
     struct test_bytes png = test_smooth_png(H, W, 3), jpeg = test_smooth_jpeg(H, W, 3);
     struct picture a = decoded(&png), b = decoded(&jpeg);
 
-    (void)state;
     assert_true(a.H == H && a.W == W && b.H == H && b.W == W);
     assert_int_equal(n_apart(&a, 3, 0), 0);
     assert_int_equal(n_apart(&b, 3, 2), 0);
@@ -90,9 +85,8 @@ static void expect_png(const struct test_png *png, size_t pixel_bytes, const int
     free(b.bytes);
 }
 
-static void every_kind_of_png(void **state)
+UNIT_TEST(every_kind_of_png)
 {
-    (void)state;
     for (int interlaced = 0; interlaced < 2; interlaced++) {
         const struct {
             int bit_depth, color_type;
@@ -109,7 +103,7 @@ static void every_kind_of_png(void **state)
     }
 }
 
-static void palettes_and_single_bits(void **state)
+UNIT_TEST(palettes_and_single_bits)
 {
     static const uint8_t bits[] = { 0xa5, 0x0f }, indices[] = { 0, 1, 200, 255 };
     const struct test_png two_rows = { .H = 2, .W = 8, .bit_depth = 1, .color_type = 0 };
@@ -117,7 +111,6 @@ static void palettes_and_single_bits(void **state)
     struct test_bytes b = test_encode_png(&two_rows, bits, 1);
     struct picture p = decoded(&b);
 
-    (void)state;
     for (int i = 0; i < 16; i++)
         for (int c = 0; c < 3; c++)
             assert_int_equal(p.rgb[3 * i + c], (bits[i / 8] >> (7 - i % 8) & 1) * 255);
@@ -133,12 +126,11 @@ static void palettes_and_single_bits(void **state)
     free(b.bytes);
 }
 
-static void grey_and_cmyk_jpegs(void **state)
+UNIT_TEST(grey_and_cmyk_jpegs)
 {
     const struct test_jpeg grey = { .H = 8, .W = 8, .n_channels = 1 }, cmyk = { .H = 8, .W = 8, .n_channels = 4 };
     uint8_t flat[8 * 8 * 4];
 
-    (void)state;
     memset(flat, 77, sizeof flat);
     struct test_bytes b = test_encode_jpeg(&grey, flat);
     struct picture p = decoded(&b);
@@ -160,11 +152,10 @@ static void grey_and_cmyk_jpegs(void **state)
 }
 
 /* Of every file but the whole one. */
-static void no_end_is_overlooked(void **state)
+UNIT_TEST(no_end_is_overlooked)
 {
     struct test_bytes b[] = { test_smooth_png(H, W, 0), test_smooth_jpeg(H, W, 0) };
 
-    (void)state;
     for (int k = 0; k < 2; k++) {
         for (size_t n = 1; n < b[k].n_bytes; n++) {
             uint8_t *cut = malloc(n); /* to the byte: readers that go on show under the address sanitizer */
@@ -215,12 +206,11 @@ static void claim_jpeg(const struct test_bytes *b, uint32_t n_wide, uint32_t n_h
     fail_msg("no frame header");
 }
 
-static void claims_are_limited(void **state)
+UNIT_TEST(claims_are_limited)
 {
     static const uint32_t claim[][2] = { { 65501, 1 }, { 1, 65501 }, { 8193, 8192 }, { 65500, 65500 } };
     struct test_bytes png = test_smooth_png(H, W, 0), jpeg = test_smooth_jpeg(H, W, 0);
 
-    (void)state;
     for (size_t i = 0; i < sizeof claim / sizeof *claim; i++) {
         claim_png(png.bytes, claim[i][0], claim[i][1]);
         expect_refused(png.bytes, png.n_bytes, "at most 65500 on a side and 67108864 in all");
@@ -239,13 +229,12 @@ static void claims_are_limited(void **state)
     free(jpeg.bytes);
 }
 
-static void scans_are_limited(void **state)
+UNIT_TEST(scans_are_limited)
 {
     const struct test_jpeg few = { .H = 8, .W = 8, .n_channels = 3, .n_scans = PICTURE_MAX_SCANS };
     const struct test_jpeg many = { .H = 8, .W = 8, .n_channels = 3, .n_scans = PICTURE_MAX_SCANS + 2 };
     uint8_t pixels[8 * 8 * 3];
 
-    (void)state;
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (uint8_t)(i * 91);
     struct test_bytes b = test_encode_jpeg(&few, pixels);
@@ -257,11 +246,10 @@ static void scans_are_limited(void **state)
     free(b.bytes);
 }
 
-static void other_files_are_refused(void **state)
+UNIT_TEST(other_files_are_refused)
 {
     struct picture p = { .rgb = NULL };
 
-    (void)state;
     expect_refused((const uint8_t *)"GIF89a", 6, "is not a JPEG or PNG file");
     expect_refused((const uint8_t *)"\xff", 1, "is not a JPEG or PNG file");
     expect_refused((const uint8_t *)"\x89PNG", 4, "PNG: ");
@@ -298,14 +286,13 @@ static void damage(struct test_bytes *b, const struct test_bytes *whole)
     }
 }
 
-static void damage_ends_in_a_line(void **state)
+UNIT_TEST(damage_ends_in_a_line)
 {
     const struct test_jpeg progressive = { .H = H, .W = W, .n_channels = 3, .n_scans = 200 };
     const struct test_png rgba = { .H = H, .W = W, .bit_depth = 8, .color_type = 6, .interlaced = true };
     uint8_t pixels[H * W * 4];
     uint64_t n_decoded = 0, n_refused = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (uint8_t)(i * 5);
     struct test_bytes whole[] = { test_smooth_png(H, W, 1), test_smooth_jpeg(H, W, 1),
@@ -335,15 +322,7 @@ static void damage_ends_in_a_line(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rgb_comes_back),        cmocka_unit_test(every_kind_of_png),
-        cmocka_unit_test(grey_and_cmyk_jpegs),   cmocka_unit_test(palettes_and_single_bits),
-        cmocka_unit_test(claims_are_limited),    cmocka_unit_test(no_end_is_overlooked),
-        cmocka_unit_test(scans_are_limited),     cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(damage_ends_in_a_line),
-    };
-
     if (argc == 2)
         n_rounds = strtoull(argv[1], NULL, 10);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run("picture", NULL, NULL, NULL);
 }

@@ -7,18 +7,13 @@
  * usage: pixels_damaged_test ROUNDS
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/suite/test_files.h"
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 
 static uint64_t n_rounds;
 static size_t most_bytes; /* of one allocation since it was last zero */
@@ -170,14 +165,13 @@ static void tell(const char *what, const struct tally *t)
     assert_true(t->n_opened > n_rounds / 100 && t->n_refused > n_rounds / 4);
 }
 
-static void damaged_idx(void **state)
+UNIT_TEST(damaged_idx)
 {
     static const char *const names[] = { "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
                                          "t10k-labels-idx1-ubyte" };
     struct tally t = { 0 };
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_idx(&f, 8, 3, 5, 4); /* all ten labels */
     damage_files(&f, names, 4, &t);
@@ -185,13 +179,12 @@ static void damaged_idx(void **state)
     tell("idx", &t);
 }
 
-static void damaged_cifar10(void **state)
+UNIT_TEST(damaged_cifar10)
 {
     static const char *const names[] = { "data_batch_1.bin", "data_batch_4.bin", "test_batch.bin" };
     struct tally t = { 0 };
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_cifar10(&f, 1);
     damage_files(&f, names, 3, &t);
@@ -199,13 +192,12 @@ static void damaged_cifar10(void **state)
     tell("cifar10", &t);
 }
 
-static void damaged_gmimg(void **state)
+UNIT_TEST(damaged_gmimg)
 {
     static const char *const names[] = { "train-1.gmimg", "test-1.gmimg" };
     struct tally t = { 0 };
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_gmimg(&f, names[0], 3, 4, 5, 0, 6);
     test_files_make_gmimg(&f, names[1], 3, 4, 5, 6, 2);
@@ -217,16 +209,10 @@ static void damaged_gmimg(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(damaged_idx),
-        cmocka_unit_test(damaged_cifar10),
-        cmocka_unit_test(damaged_gmimg),
-    };
-
     n_rounds = argc == 2 ? strtoull(argv[1], NULL, 10) : 0;
     if (n_rounds < 100) {
         fprintf(stderr, "usage: pixels_damaged_test ROUNDS (at least 100)\n");
         return 2;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run("pixels_damaged", NULL, NULL, NULL);
 }

@@ -3,27 +3,21 @@
  * pixels_test.c - valid files of every format are read exactly; mutants of the readers of IDX and CIFAR-10 must
  * fail.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/loader.h"
 #include "data/suite/test_files.h"
+#include "harness/base/suite/unit.h"
 
 enum { MAX_FEATURES = TEST_MAX_FEATURES };
 
-static void idx_is_read(void **state)
+UNIT_TEST(idx_is_read)
 {
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_idx(&f, 300, 7, 5, 3); /* more than a byte counts, higher than wide */
     struct dataset *d = test_files_open_dataset(&f);
@@ -41,11 +35,10 @@ static void idx_is_read(void **state)
     test_files_close(&f);
 }
 
-static void cifar10_is_read(void **state)
+UNIT_TEST(cifar10_is_read)
 {
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_cifar10(&f, 3);
     struct dataset *d = test_files_open_dataset(&f);
@@ -54,11 +47,10 @@ static void cifar10_is_read(void **state)
     test_files_close(&f);
 }
 
-static void gmimg_is_read(void **state)
+UNIT_TEST(gmimg_is_read)
 {
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_gmimg(&f, "train-1.gmimg", 3, 4, 6, 0, 9);
     test_files_make_gmimg(&f, "train-2.gmimg", 3, 4, 6, 9, 1);
@@ -75,14 +67,13 @@ static void gmimg_is_read(void **state)
 }
 
 /* The bytes as gmimg.h says, once written by hand. */
-static void gmimg_bytes_are_as_described(void **state)
+UNIT_TEST(gmimg_bytes_are_as_described)
 {
     static const uint8_t begin[40] = { 'G', 'M', 'I', 'M', 'G', '0', '1', 0, 2, 0, 0, 0, 1,    0,    0, 0, 3, 0, 0, 0,
                                        10,  0,   0,   0,   2,   0,   0,   0, 0, 0, 0, 0, 0xaa, 0xaa, 2, 0, 0, 0, 0, 0 };
     struct test_files f;
     size_t n_bytes;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_gmimg(&f, "train-1.gmimg", 2, 1, 3, 0, 2);
     uint8_t *bytes = test_files_read(&f, "train-1.gmimg", &n_bytes);
@@ -209,9 +200,8 @@ static int count_survivors(const struct dataset *d, const struct test_want *w)
     return n_survivors;
 }
 
-static void mutants_are_caught(void **state)
+UNIT_TEST(mutants_are_caught)
 {
-    (void)state;
     for (int which = 0; which < 2; which++) {
         struct test_files f;
         test_files_open(&f);
@@ -301,9 +291,8 @@ static int count_accepted(mend_fn *mend)
     return n_accepted;
 }
 
-static void careless_readers_show(void **state)
+UNIT_TEST(careless_readers_show)
 {
-    (void)state;
     assert_int_equal(count_accepted(mend_nothing), 0);
     assert_int_equal(count_accepted(mend_labels), 2);
     assert_int_equal(count_accepted(mend_end), 2);
@@ -316,11 +305,10 @@ static void careless_readers_show(void **state)
 
 enum { N_LONG = 9001, N_LONG_TEST = 4103 }; /* beyond 8192 and 4096, and no multiple: published sets have 60,000 */
 
-static void long_idx_is_read(void **state)
+UNIT_TEST(long_idx_is_read)
 {
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_idx(&f, N_LONG, N_LONG_TEST, 5, 3);
     struct dataset *d = test_files_open_dataset(&f);
@@ -329,11 +317,10 @@ static void long_idx_is_read(void **state)
     test_files_close(&f);
 }
 
-static void long_cifar10_is_read(void **state)
+UNIT_TEST(long_cifar10_is_read)
 {
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_cifar10_with(&f, 3, N_LONG);
     struct dataset *d = test_files_open_dataset(&f);
@@ -343,14 +330,13 @@ static void long_cifar10_is_read(void **state)
 }
 
 /* Planes of more pixels than one read of the file takes. */
-static void wide_images_are_read(void **state)
+UNIT_TEST(wide_images_are_read)
 {
     enum { SIDE = 150, PLANE = SIDE * SIDE };
     static float x[2 * PLANE];
     struct test_files f;
     int n_wrong = 0;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_gmimg(&f, "train-1.gmimg", 2, SIDE, SIDE, 0, 3);
     struct dataset *d = test_files_open_dataset(&f);
@@ -367,11 +353,10 @@ static void wide_images_are_read(void **state)
 }
 
 /* Several blocks of 2048 images in a shard, the last of them short. */
-static void long_gmimg_is_read(void **state)
+UNIT_TEST(long_gmimg_is_read)
 {
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_gmimg(&f, "train-1.gmimg", 2, 16, 16, 0, 5);
     test_files_make_gmimg(&f, "train-2.gmimg", 2, 16, 16, 5, N_LONG);
@@ -395,7 +380,7 @@ static int is_wrong_in_batch(size_t i, const float *x, const uint32_t *label, si
 }
 
 /* An epoch in batches has every training image once, with its own label; then comes the test set, in order. */
-static void a_long_epoch_is_loaded_whole(void **state)
+UNIT_TEST(a_long_epoch_is_loaded_whole)
 {
     enum { BATCH = 13, PLANE = 15 };
     static bool seen[N_LONG];
@@ -405,7 +390,6 @@ static void a_long_epoch_is_loaded_whole(void **state)
     const uint32_t *label = NULL;
     int n_wrong = 0;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_idx(&f, N_LONG, N_LONG_TEST, 5, 3);
     struct dataset *d = test_files_open_dataset(&f);
@@ -434,21 +418,4 @@ static void a_long_epoch_is_loaded_whole(void **state)
     test_files_close(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(idx_is_read),
-        cmocka_unit_test(cifar10_is_read),
-        cmocka_unit_test(gmimg_is_read),
-        cmocka_unit_test(gmimg_bytes_are_as_described),
-        cmocka_unit_test(mutants_are_caught),
-        cmocka_unit_test(careless_readers_show),
-        cmocka_unit_test(long_idx_is_read),
-        cmocka_unit_test(long_cifar10_is_read),
-        cmocka_unit_test(long_gmimg_is_read),
-        cmocka_unit_test(wide_images_are_read),
-        cmocka_unit_test(a_long_epoch_is_loaded_whole),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("pixels")

@@ -3,11 +3,7 @@
  * pixels_truncated_test.c - files of every format that become shorter while they are open are errors with file and
  * offset, never signals (data.P4); more shards than a shell allows open files.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "data/suite/test_files.h"
+#include "harness/base/suite/unit.h"
 
 /* What the file that is cut holds: n_images of record_bytes, the pixels of the first at `at`. */
 struct layout {
@@ -75,21 +70,20 @@ static void cut(const struct test_files *f, const struct layout *l, bool read_be
     }
 }
 
-static void idx_may_shrink(void **state)
+UNIT_TEST(idx_may_shrink)
 {
     const struct layout l = {
         .name = "train-images-idx3-ubyte", .at = 16, .record_bytes = 90 * 91, .n_images = 9, .n_bytes = 16 + 9 * 90 * 91
     };
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_idx(&f, 9, 3, 90, 91);
     cut(&f, &l, false);
     test_files_close(&f);
 }
 
-static void cifar10_may_shrink(void **state)
+UNIT_TEST(cifar10_may_shrink)
 {
     const struct layout l = { .name = "data_batch_1.bin",
                               .at = 1,
@@ -98,14 +92,13 @@ static void cifar10_may_shrink(void **state)
                               .n_bytes = 5 * TEST_CIFAR_RECORD_BYTES };
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_cifar10(&f, 5);
     cut(&f, &l, false);
     test_files_close(&f);
 }
 
-static void gmimg_may_shrink(void **state)
+UNIT_TEST(gmimg_may_shrink)
 {
     enum { IMAGE_BYTES = 2 * 150 * 151, AT = 80 + 5 * 4 + 16 };
     const struct layout l = { .name = "train-1.gmimg",
@@ -116,7 +109,6 @@ static void gmimg_may_shrink(void **state)
                               .block_first = true };
     struct test_files f;
 
-    (void)state;
     test_files_open(&f);
     test_files_make_gmimg(&f, "train-1.gmimg", 2, 150, 151, 0, 5);
     cut(&f, &l, false);
@@ -144,12 +136,11 @@ static int open_under_limit(const char *folder, bool may_be_lifted)
     return !(rc == RC_INVAL && strstr(rc_message(), ".gmimg: Too many open files") != NULL);
 }
 
-static void many_shards_open(void **state)
+UNIT_TEST(many_shards_open)
 {
     struct test_files f;
     char name[32];
 
-    (void)state;
     test_files_open(&f);
     for (size_t i = 0; i < N_SHARDS; i++) {
         snprintf(name, sizeof name, "train-%02zu.gmimg", i);
@@ -168,14 +159,4 @@ static void many_shards_open(void **state)
     test_files_close(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(idx_may_shrink),
-        cmocka_unit_test(cifar10_may_shrink),
-        cmocka_unit_test(gmimg_may_shrink),
-        cmocka_unit_test(many_shards_open),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("pixels_truncated")

@@ -5,19 +5,14 @@
  * usage: split_test DIGITS.csv
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
 #include "data/split.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 
 enum { N_CLASSES = 10, MOST_PARTS = 16 };
 
@@ -42,7 +37,7 @@ static void count_labels(size_t count[MOST_PARTS][N_CLASSES], const struct split
 }
 
 /* data.D3 */
-static void parts_are_the_data(void **state)
+UNIT_TEST(parts_are_the_data)
 {
     static const char *const text[] = { "by-label", "dirichlet:0.001", "dirichlet:0.3", "dirichlet:1000" };
     const struct dataset *d = *state;
@@ -69,7 +64,7 @@ static void parts_are_the_data(void **state)
     free(seen);
 }
 
-static void follows_its_seed(void **state)
+UNIT_TEST(follows_its_seed)
 {
     static const char *const text[] = { "by-label", "dirichlet:0.3" };
     const struct dataset *d = *state;
@@ -88,7 +83,7 @@ static void follows_its_seed(void **state)
 }
 
 /* Ten labels to five workers: two each and the rest of a cut at most; a label is in neighbouring parts alone. */
-static void by_label(void **state)
+UNIT_TEST(by_label)
 {
     const struct dataset *d = *state;
     size_t count[MOST_PARTS][N_CLASSES];
@@ -133,7 +128,7 @@ static double distance(const struct dataset *d, const char *text, uint64_t seed)
 
 /* The smaller the concentration, the farther apart; without bound it is all, alike, up to what chance does to 360 draws
  * (0.045 a worker); near 0 a worker draws one label, until that is used up. */
-static void concentration_orders(void **state)
+UNIT_TEST(concentration_orders)
 {
     const struct dataset *d = *state;
     double mean[4] = { 0 };
@@ -148,7 +143,7 @@ static void concentration_orders(void **state)
 }
 
 /* A first worker's shares have the moments of a Dirichlet distribution: mean 1/10, variance 0.09 / (10 A + 1). */
-static void shares_have_their_variance(void **state)
+UNIT_TEST(shares_have_their_variance)
 {
     enum { N_DRAWS = 400 };
     const struct dataset *d = *state;
@@ -170,14 +165,13 @@ static void shares_have_their_variance(void **state)
 }
 
 /* Sizes are as the shares; things of a round, too, and over all parts none is lost. */
-static void unequal(void **state)
+UNIT_TEST(unequal)
 {
     struct split_opts opts;
     struct dataset *line = NULL;
     struct split s;
     size_t sum = 0;
 
-    (void)state;
     assert_int_equal(dataset_open_line(&line, 1), RC_OK);
     open_split(&s, line, "unequal:5,3,2", 3, 1);
     assert_int_equal(split_part(&s, 0).n_samples, 500);
@@ -192,7 +186,7 @@ static void unequal(void **state)
 }
 
 /* data.D4 */
-static void epochs_visit_the_part(void **state)
+UNIT_TEST(epochs_visit_the_part)
 {
     const struct dataset *d = *state;
     struct split s;
@@ -219,7 +213,7 @@ static void epochs_visit_the_part(void **state)
     free(seen);
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
     static const struct {
         const char *text, *message;
@@ -251,23 +245,21 @@ static void refuses(void **state)
     dataset_close(&line);
 }
 
+static const char *digits_path;
+
+static int open_digits(void **state)
+{
+    return dataset_open_digits((struct dataset **)state, digits_path) != RC_OK;
+}
+
+static int close_digits(void **state)
+{
+    dataset_close((struct dataset **)state);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    struct CMUnitTest tests[] = { cmocka_unit_test(parts_are_the_data),
-                                  cmocka_unit_test(follows_its_seed),
-                                  cmocka_unit_test(by_label),
-                                  cmocka_unit_test(concentration_orders),
-                                  cmocka_unit_test(shares_have_their_variance),
-                                  cmocka_unit_test(unequal),
-                                  cmocka_unit_test(epochs_visit_the_part),
-                                  cmocka_unit_test(refuses) };
-    struct dataset *digits = NULL;
-
-    if (argc != 2 || dataset_open_digits(&digits, argv[1]) != RC_OK)
-        return 2;
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tests[i].initial_state = digits;
-    const int n_failed = cmocka_run_group_tests_name("split", tests, NULL, NULL);
-    dataset_close(&digits);
-    return n_failed;
+    digits_path = argc == 2 ? argv[1] : "";
+    return unit_run("split", NULL, open_digits, close_digits);
 }

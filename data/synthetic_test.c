@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* synthetic_test.c - made images: pure, bounded, different and learnable; mutants must fail. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
+#include "harness/base/suite/unit.h"
 
 enum { C = 3, H = 12, W = 10, PLANE = H * W, STRIDE = PLANE + 5, N_CLASSES = 7, N_TRAIN = 300, N_TEST = 40 };
 
@@ -91,9 +86,8 @@ static int count_failures(const struct maker *m)
 }
 
 /* data.D1, D2: the same from any object, in any order. */
-static void images_are_pure_functions(void **state)
+UNIT_TEST(images_are_pure_functions)
 {
-    (void)state;
     assert_int_equal(count_failures(&(struct maker){ real_image, real_label }), 0);
 }
 
@@ -127,7 +121,7 @@ static uint32_t label_zero(const struct dataset *d, size_t i)
     return 0;
 }
 
-static void mutants_are_caught(void **state)
+UNIT_TEST(mutants_are_caught)
 {
     static const struct maker mutant[] = { { dense_image, real_label },
                                            { one_image, real_label },
@@ -135,16 +129,14 @@ static void mutants_are_caught(void **state)
                                            { real_image, label_too_far },
                                            { real_image, label_zero } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof mutant / sizeof mutant[0]; i++)
         assert_true(count_failures(&mutant[i]) > 0);
 }
 
-static void shape_is_as_asked(void **state)
+UNIT_TEST(shape_is_as_asked)
 {
     struct dataset *d = open_plain(1);
 
-    (void)state;
     assert_string_equal(d->name, "synthetic");
     assert_true(d->C == C && d->H == H && d->W == W);
     assert_int_equal(d->n_features, C * PLANE);
@@ -158,9 +150,8 @@ static void shape_is_as_asked(void **state)
 }
 
 /* Small and odd sides: rows are filled to the last pixel. */
-static void any_side_is_filled(void **state)
+UNIT_TEST(any_side_is_filled)
 {
-    (void)state;
     for (int side = 1; side <= 20; side++) {
         const struct synthetic_opts opts = { 2, 21 - side, side, 3, 5, 0 };
         struct dataset *d = NULL;
@@ -176,14 +167,13 @@ static void any_side_is_filled(void **state)
 }
 
 /* Images of a class are nearer to one another than to others': they can be learnt. Mean squared distance. */
-static void classes_can_be_told_apart(void **state)
+UNIT_TEST(classes_can_be_told_apart)
 {
     struct dataset *d = open_plain(9);
     static float x[N_TRAIN][C * PLANE];
     double sum[2] = { 0.0, 0.0 };
     size_t n[2] = { 0, 0 };
 
-    (void)state;
     for (size_t i = 0; i < N_TRAIN; i++)
         assert_int_equal(d->ops->image(d, i, x[i], PLANE), RC_OK);
     for (size_t i = 0; i < N_TRAIN; i++)
@@ -207,9 +197,8 @@ static void refuse(struct synthetic_opts opts, const char *message)
     assert_string_equal(rc_message(), message);
 }
 
-static void bad_options_are_refused(void **state)
+UNIT_TEST(bad_options_are_refused)
 {
-    (void)state;
 #define OF(what) "synthetic images of " what "; 1 to 64 channels of 1 to 8192 pixels a side"
     refuse((struct synthetic_opts){ 0, 4, 4, 2, 1, 0 }, OF("0 x 4 x 4"));
     refuse((struct synthetic_opts){ 65, 4, 4, 2, 1, 0 }, OF("65 x 4 x 4"));
@@ -223,12 +212,11 @@ static void bad_options_are_refused(void **state)
 }
 
 /* FNV-1a of the bits of a few images: recorded losses, golden paths and published records stand on these pixels. */
-static void pixels_are_those_of_always(void **state)
+UNIT_TEST(pixels_are_those_of_always)
 {
     struct dataset *d = open_plain(5);
     uint64_t hash = 0xcbf29ce484222325u;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         float x[C * STRIDE];
         make(&(const struct maker){ real_image, real_label }, d, i * 150, x);
@@ -242,14 +230,4 @@ static void pixels_are_those_of_always(void **state)
     assert_int_equal(hash, 0xbd611101ef128e40u);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images_are_pure_functions),  cmocka_unit_test(mutants_are_caught),
-        cmocka_unit_test(shape_is_as_asked),          cmocka_unit_test(any_side_is_filled),
-        cmocka_unit_test(pixels_are_those_of_always), cmocka_unit_test(classes_can_be_told_apart),
-        cmocka_unit_test(bad_options_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("synthetic")

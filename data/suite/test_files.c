@@ -3,18 +3,14 @@
 #include "data/suite/test_files.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "data/gmimg.h"
 #include "harness/base/bytes.h"
+#include "harness/base/suite/unit.h"
 
 enum { GUARD = 3 };
 

@@ -69,7 +69,9 @@ static int n_of(const char *text, const char *part)
 
 /* --- hosts --- */
 
-static void nodes_that_are_blamed_are_bad(void **state)
+#define TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
+
+TEST(nodes_that_are_blamed_are_bad)
 {
     struct kit *k = *state;
 
@@ -80,7 +82,7 @@ static void nodes_that_are_blamed_are_bad(void **state)
                         "# blamed: link host1 - host4\n--nodelist=host[1,4]\n--exclude=host[2-3]\n");
 }
 
-static void a_healthy_cluster_has_no_bad_node(void **state)
+TEST(a_healthy_cluster_has_no_bad_node)
 {
     struct kit *k = *state;
 
@@ -91,7 +93,7 @@ static void a_healthy_cluster_has_no_bad_node(void **state)
 }
 
 /* accept.P5; and everywhere else they are escaped. */
-static void a_strange_name_is_no_host_and_no_tag(void **state)
+TEST(a_strange_name_is_no_host_and_no_tag)
 {
     struct kit *k = *state;
     struct acceptance a;
@@ -127,7 +129,7 @@ static void a_strange_name_is_no_host_and_no_tag(void **state)
 
 /* --- junit.xml --- */
 
-static void suites_are_stages_and_cases_criteria(void **state)
+TEST(suites_are_stages_and_cases_criteria)
 {
     struct kit *k = *state;
 
@@ -153,7 +155,7 @@ static void suites_are_stages_and_cases_criteria(void **state)
 }
 
 /* A stage that ended early, after criteria that pass. */
-static void no_stage_seems_better_than_it_is(void **state)
+TEST(no_stage_seems_better_than_it_is)
 {
     struct kit *k = *state;
     struct acceptance a;
@@ -173,7 +175,7 @@ static void no_stage_seems_better_than_it_is(void **state)
 
 /* --- report.html --- */
 
-static void the_verdict_is_first_on_the_page(void **state)
+TEST(the_verdict_is_first_on_the_page)
 {
     struct kit *k = *state;
 
@@ -207,7 +209,7 @@ static void the_verdict_is_first_on_the_page(void **state)
     }
 }
 
-static void the_page_has_every_figure(void **state)
+TEST(the_page_has_every_figure)
 {
     static const char *const parts[] = {
         /* a criterion with measured value, limit and interval */
@@ -257,7 +259,7 @@ static void the_page_has_every_figure(void **state)
     assert_null(strstr(page, "<h2>Failed</h2>"));
 }
 
-static void a_test_without_data_has_a_page(void **state)
+TEST(a_test_without_data_has_a_page)
 {
     struct kit *k = *state;
     struct acceptance a;
@@ -281,7 +283,7 @@ static void a_test_without_data_has_a_page(void **state)
 /* --- metrics --- */
 
 /* Of a soak whose nodes have odd names: each sample is of the node's slowest rank. */
-static void metrics_escape_names(void **state)
+TEST(metrics_escape_names)
 {
     struct kit *k = *state;
     char path[512];
@@ -307,7 +309,7 @@ static void metrics_escape_names(void **state)
 
 /* --- the whole --- */
 
-static void the_same_test_gives_the_same_bytes_P3(void **state)
+TEST(the_same_test_gives_the_same_bytes_P3)
 {
     static const char *const name[] = { "acceptance.jsonl", "report.html", "junit.xml", "good.hosts",
                                         "bad.hosts",        "slurm.txt",   "SHA256SUMS" };
@@ -327,7 +329,7 @@ static void the_same_test_gives_the_same_bytes_P3(void **state)
     acceptance_close(&a);
 }
 
-static void sums_are_of_all_other_files_P1(void **state)
+TEST(sums_are_of_all_other_files_P1)
 {
     static const char *const name[] = { "acceptance.jsonl", "bad.hosts",     "criteria.yaml", "good.hosts",
                                         "junit.xml",        "manifest.json", "report.html",   "slurm.txt" };
@@ -350,7 +352,7 @@ static void sums_are_of_all_other_files_P1(void **state)
 }
 
 /* No file may be longer than so many bytes. */
-static void a_full_disk_leaves_no_sums_P1(void **state)
+TEST(a_full_disk_leaves_no_sums_P1)
 {
     static const rlim_t most[] = { 0, 30, 100, 600, 5000, 10000, 20000 };
     struct kit *k = *state;
@@ -378,7 +380,7 @@ static void a_full_disk_leaves_no_sums_P1(void **state)
 }
 
 /* What a process leaves that is killed between two stages: criteria and what was measured, and no verdict. */
-static void a_partial_folder_is_judged_when_it_is_read(void **state)
+TEST(a_partial_folder_is_judged_when_it_is_read)
 {
     struct kit *k = *state;
     struct acceptance a, read;
@@ -423,7 +425,7 @@ static void a_partial_folder_is_judged_when_it_is_read(void **state)
     acceptance_close(&a);
 }
 
-static void a_folder_that_is_not_there_is_told(void **state)
+TEST(a_folder_that_is_not_there_is_told)
 {
     struct kit gone = *(struct kit *)*state;
     struct acceptance a;
@@ -435,26 +437,4 @@ static void a_folder_that_is_not_there_is_told(void **state)
     acceptance_close(&a);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(nodes_that_are_blamed_are_bad),
-        TEST(a_healthy_cluster_has_no_bad_node),
-        TEST(a_strange_name_is_no_host_and_no_tag),
-        TEST(suites_are_stages_and_cases_criteria),
-        TEST(no_stage_seems_better_than_it_is),
-        TEST(the_verdict_is_first_on_the_page),
-        TEST(the_page_has_every_figure),
-        TEST(a_test_without_data_has_a_page),
-        TEST(metrics_escape_names),
-        TEST(the_same_test_gives_the_same_bytes_P3),
-        TEST(sums_are_of_all_other_files_P1),
-        TEST(a_full_disk_leaves_no_sums_P1),
-        TEST(a_partial_folder_is_judged_when_it_is_read),
-        TEST(a_folder_that_is_not_there_is_told),
-    };
-
-    return cmocka_run_group_tests_name("acceptance_bundle", tests, NULL, NULL);
-}
+UNIT_MAIN("acceptance_bundle")

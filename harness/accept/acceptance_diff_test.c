@@ -38,7 +38,7 @@ static void has_all(char *text, const char *const *part)
     free(text);
 }
 
-static void equal_ones_have_no_difference(void **state)
+UNIT_TEST(equal_ones_have_no_difference)
 {
     static const char *const parts[] = {
         "B is worse in 0 points.\nA: FAIL: 1 node is slow: host3\nB: FAIL: 1 node is slow: host3\n\nEvery criterion "
@@ -48,13 +48,12 @@ static void equal_ones_have_no_difference(void **state)
     };
     struct acceptance a, b;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_NODE);
     kit_acceptance(&b, FAULT_IN_NODE);
     has_all(compared(&a, &b, 0), parts);
 }
 
-static void what_became_worse_is_counted(void **state)
+UNIT_TEST(what_became_worse_is_counted)
 {
     static const char *const parts[] = {
         "\nCriteria with another outcome:\n"
@@ -75,26 +74,24 @@ static void what_became_worse_is_counted(void **state)
     };
     struct acceptance a, b;
 
-    (void)state;
     kit_acceptance(&a, 0);
     kit_acceptance(&b, FAULT_IN_NODE | FAULT_IN_RANK);
     has_all(compared(&a, &b, 4), parts);
 }
 
-static void what_became_better_is_not_worse(void **state)
+UNIT_TEST(what_became_better_is_not_worse)
 {
     static const char *const parts[] = { "fail  60.6 MB/s  pass  101 MB/s  better\n",
                                          "\nFound in A alone:\n  host3: it sends", "1.667\n",
                                          "B is worse in 0 points.\n", NULL };
     struct acceptance a, b;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_NODE);
     kit_acceptance(&b, 0);
     has_all(compared(&a, &b, 0), parts);
 }
 
-static void no_data_is_worse_and_skipped_is_not(void **state)
+UNIT_TEST(no_data_is_worse_and_skipped_is_not)
 {
     static const char *const parts[] = {
         "noise        detour_ratio                         pass       0.1005 % of the time  no data    0.1005 % of "
@@ -109,7 +106,6 @@ static void no_data_is_worse_and_skipped_is_not(void **state)
     };
     struct acceptance a, b;
 
-    (void)state;
     kit_acceptance(&a, 0);
     kit_acceptance(&b, 0);
     b.criterion[1].outcome = OUTCOME_NO_DATA;
@@ -120,11 +116,10 @@ static void no_data_is_worse_and_skipped_is_not(void **state)
 }
 
 /* Nodes in another order, a link named from its other end: nothing changed. */
-static void nodes_are_the_same_by_their_names(void **state)
+UNIT_TEST(nodes_are_the_same_by_their_names)
 {
     struct acceptance a, b;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_LINK);
     kit_acceptance(&b, FAULT_IN_LINK);
     snprintf(b.node[0].name, sizeof b.node[0].name, "host4");
@@ -142,12 +137,11 @@ static void nodes_are_the_same_by_their_names(void **state)
     free(text);
 }
 
-static void other_nodes_are_named(void **state)
+UNIT_TEST(other_nodes_are_named)
 {
     static const char *const parts[] = { "Nodes of A alone: host1\nNodes of B alone: host?9\n", NULL };
     struct acceptance a, b;
 
-    (void)state;
     kit_acceptance(&a, 0);
     kit_acceptance(&b, 0);
     snprintf(b.node[0].name, sizeof b.node[0].name, "host\n9");
@@ -155,11 +149,10 @@ static void other_nodes_are_named(void **state)
 }
 
 /* Of few: those whose interval excludes 1, too. */
-static void figures_without_a_difference_are_counted(void **state)
+UNIT_TEST(figures_without_a_difference_are_counted)
 {
     struct acceptance a, b;
 
-    (void)state;
     kit_acceptance(&a, 0);
     kit_acceptance(&b, 0);
     char *text = rows_of(&a, &b, false, 0);
@@ -177,7 +170,7 @@ static void figures_without_a_difference_are_counted(void **state)
 }
 
 /* Of many nodes those that changed. */
-static void small_changes_of_large_fleets_are_counted_only(void **state)
+UNIT_TEST(small_changes_of_large_fleets_are_counted_only)
 {
     static const char *const parts[] = {
         "rate out  node007  100 MB/s  90 MB/s  0.900 to 0.900  0.900\n",
@@ -185,7 +178,6 @@ static void small_changes_of_large_fleets_are_counted_only(void **state)
     };
     struct acceptance a, b;
 
-    (void)state;
     kit_fleet(&a, 40);
     kit_fleet(&b, 40);
     for (int j = 0; j < 40; j++)
@@ -196,7 +188,7 @@ static void small_changes_of_large_fleets_are_counted_only(void **state)
 }
 
 /* One that is the same as another has the figures of that one; one that was not made in both is left out. */
-static void orders_of_ranks_are_compared(void **state)
+UNIT_TEST(orders_of_ranks_are_compared)
 {
     static const char *const parts[] = {
         "order of ranks      launcher                    90 MB/s               90 MB/s  0.978 to 1.022  1.000\n",
@@ -205,7 +197,6 @@ static void orders_of_ranks_are_compared(void **state)
     };
     struct acceptance a, b;
 
-    (void)state;
     kit_acceptance(&a, 0);
     kit_acceptance(&b, 0);
     kit_add_rank_orders(&a);
@@ -218,32 +209,15 @@ static void orders_of_ranks_are_compared(void **state)
     has_all(text, parts);
 }
 
-static void nothing_measured_is_told(void **state)
+UNIT_TEST(nothing_measured_is_told)
 {
     static const char *const parts[] = { "A: NO DATA: nothing was judged\n",
                                          "\nNothing that both have measured can be compared.\n", NULL };
     struct acceptance a, b;
 
-    (void)state;
     assert_int_equal(acceptance_open(&a, 2, 2), RC_OK);
     assert_int_equal(acceptance_open(&b, 1, 3), RC_OK);
     has_all(compared(&a, &b, 0), parts);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_ones_have_no_difference),
-        cmocka_unit_test(what_became_worse_is_counted),
-        cmocka_unit_test(what_became_better_is_not_worse),
-        cmocka_unit_test(no_data_is_worse_and_skipped_is_not),
-        cmocka_unit_test(nodes_are_the_same_by_their_names),
-        cmocka_unit_test(other_nodes_are_named),
-        cmocka_unit_test(small_changes_of_large_fleets_are_counted_only),
-        cmocka_unit_test(figures_without_a_difference_are_counted),
-        cmocka_unit_test(orders_of_ranks_are_compared),
-        cmocka_unit_test(nothing_measured_is_told),
-    };
-
-    return cmocka_run_group_tests_name("acceptance_diff", tests, NULL, NULL);
-}
+UNIT_MAIN("acceptance_diff")

@@ -23,7 +23,7 @@ static void prints(struct acceptance *a, void (*how)(const struct acceptance *a,
     acceptance_close(a);
 }
 
-static void a_faulty_cluster_is_told_in_the_first_line(void **state)
+UNIT_TEST(a_faulty_cluster_is_told_in_the_first_line)
 {
     static const char expected[] =
         "FAIL: 1 node, 1 rank and 1 link are slow: host3; link host1 - host4; rank 3 on host2\n"
@@ -58,16 +58,14 @@ static void a_faulty_cluster_is_told_in_the_first_line(void **state)
         "  skipped: soak\n";
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_NODE | FAULT_IN_LINK | FAULT_IN_RANK | FAULT_IN_PS);
     prints(&a, print, expected);
 }
 
-static void what_is_no_slowness_is_a_fault(void **state)
+UNIT_TEST(what_is_no_slowness_is_a_fault)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_PARAMETERS);
     prints(&a, verdict_print, "FAIL: 1 rank is at fault: rank 5 on host3");
     const struct finding pull = {
@@ -79,11 +77,10 @@ static void what_is_no_slowness_is_a_fault(void **state)
     prints(&a, verdict_print, "FAIL: 1 rank is at fault: rank 2 on host2");
 }
 
-static void a_healthy_cluster_passes(void **state)
+UNIT_TEST(a_healthy_cluster_passes)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, 0);
     prints(&a, verdict_print, "PASS: 7 criteria hold on 4 nodes and 8 ranks");
     kit_acceptance(&a, 0);
@@ -96,11 +93,10 @@ static void a_healthy_cluster_passes(void **state)
            "--init FILE\n");
 }
 
-static void no_data_is_no_pass(void **state)
+UNIT_TEST(no_data_is_no_pass)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_PS);
     prints(&a, verdict_print, "NO DATA: 1 stage has no data: ps");
     assert_int_equal(acceptance_open(&a, 1, 1), RC_OK);
@@ -110,11 +106,10 @@ static void no_data_is_no_pass(void **state)
     prints(&a, verdict_print, "NO DATA: 2 of 7 criteria have no data: detour_ratio; pair_bytes_per_s");
 }
 
-static void criteria_fail_without_anybody_to_blame(void **state)
+UNIT_TEST(criteria_fail_without_anybody_to_blame)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_RANK);
     a.n_findings = 0;
     prints(&a, verdict_print, "FAIL: 1 of 7 criteria fail: flops_per_s");
@@ -131,13 +126,12 @@ static void shows(const struct acceptance *a, void (*how)(const struct acceptanc
 }
 
 /* The first line says who ended it. */
-static void a_lost_rank_is_in_the_first_line(void **state)
+UNIT_TEST(a_lost_rank_is_in_the_first_line)
 {
     static const struct finding lost = { ACCEPT_PAIRWISE,         SUBJECT_RANK, 4, 2, false, "lost", "", NAN, NAN, 0,
                                          "lost in stage pairwise" };
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_PS);
     a.lost_rank = 4;
     shows(&a, verdict_print, "NO DATA: rank 4 on host3 was lost; 1 stage has no data: ps");
@@ -159,11 +153,10 @@ static void a_lost_rank_is_in_the_first_line(void **state)
 }
 
 /* What is found is found, though nothing is passed. */
-static void a_part_says_what_it_found(void **state)
+UNIT_TEST(a_part_says_what_it_found)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_NODE | FAULT_IN_PS);
     a.outcome = OUTCOME_NO_DATA;
     a.is_partial = true;
@@ -179,12 +172,11 @@ static void a_part_says_what_it_found(void **state)
     acceptance_close(&a);
 }
 
-static void a_subject_counts_once_and_few_are_named(void **state)
+UNIT_TEST(a_subject_counts_once_and_few_are_named)
 {
     struct acceptance a;
     struct finding f = { ACCEPT_PAIRWISE, SUBJECT_NODE, 0, 0, false, "bytes_per_s", "byte/s", 1, 2, 0.01, "" };
 
-    (void)state;
     kit_fleet(&a, 16);
     a.outcome = OUTCOME_FAIL;
     for (int i = 0; i < 20; i++) {
@@ -200,12 +192,11 @@ static void a_subject_counts_once_and_few_are_named(void **state)
 }
 
 /* Who loses messages is not slow, and who is both is at fault. */
-static void lost_messages_have_a_word_of_their_own(void **state)
+UNIT_TEST(lost_messages_have_a_word_of_their_own)
 {
     struct acceptance a;
     struct finding f = { ACCEPT_PAIRWISE, SUBJECT_NODE, 3, 0, false, "late_ratio", "", 0.1, 0, 0.01, "" };
 
-    (void)state;
     kit_fleet(&a, 16);
     a.outcome = OUTCOME_FAIL;
     assert_int_equal(acceptance_add_finding(&a, &f), RC_OK);
@@ -218,11 +209,10 @@ static void lost_messages_have_a_word_of_their_own(void **state)
     prints(&a, verdict_print, "FAIL: 2 nodes are at fault: node003; node005");
 }
 
-static void injected_faults_and_a_signal_are_told_N2(void **state)
+UNIT_TEST(injected_faults_and_a_signal_are_told_N2)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, 0);
     snprintf(a.injected, sizeof a.injected, "rank:5=0.7");
     a.stop_signal = 15;
@@ -233,11 +223,10 @@ static void injected_faults_and_a_signal_are_told_N2(void **state)
     acceptance_close(&a);
 }
 
-static void a_name_takes_one_line(void **state)
+UNIT_TEST(a_name_takes_one_line)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_NODE);
     snprintf(a.node[2].name, sizeof a.node[2].name, "h\n\x1b[31m<3>");
     a.n_criteria = 0;
@@ -250,7 +239,7 @@ static void a_name_takes_one_line(void **state)
            "part:\n  skipped: soak\n");
 }
 
-static void quantities_are_in_units_for_people(void **state)
+UNIT_TEST(quantities_are_in_units_for_people)
 {
     static const struct {
         double value;
@@ -277,7 +266,6 @@ static void quantities_are_in_units_for_people(void **state)
     };
     char text[QUANTITY_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         quantity_text(text, sizeof text, known[i].value, known[i].unit);
         assert_string_equal(text, known[i].text);
@@ -285,12 +273,11 @@ static void quantities_are_in_units_for_people(void **state)
 }
 
 /* A row of a terminal has one unit. */
-static void a_row_has_one_unit(void **state)
+UNIT_TEST(a_row_has_one_unit)
 {
     const struct quantity_scale rate = quantity_scale(1.5e9, "byte/s"), part = quantity_scale(0.5, "of the time");
     char text[QUANTITY_BYTES];
 
-    (void)state;
     assert_string_equal(rate.unit, "GB/s");
     assert_string_equal(part.unit, "%");
     scaled_text(text, sizeof text, 643e6, rate.factor);
@@ -307,12 +294,11 @@ static void a_row_has_one_unit(void **state)
     assert_string_equal(text, "-1 to 2");
 }
 
-static void limits_say_which_side(void **state)
+UNIT_TEST(limits_say_which_side)
 {
     struct criterion c = { .limit = 0.01, .unit = "ratio", .at_least = true };
     char text[QUANTITY_BYTES];
 
-    (void)state;
     limit_text(text, sizeof text, &c);
     assert_string_equal(text, "at least 1 %");
     c.at_least = false;
@@ -330,7 +316,7 @@ static void limits_say_which_side(void **state)
 }
 
 /* Where they were measured, behind the criteria. */
-static void orders_of_ranks_are_told(void **state)
+UNIT_TEST(orders_of_ranks_are_told)
 {
     static const char expected[] =
         "\n"
@@ -345,7 +331,6 @@ static void orders_of_ranks_are_told(void **state)
         "shortest          -           -          -  rates are not known\n";
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, 0);
     kit_add_rank_orders(&a);
     char *text = kit_printed(&a, print);
@@ -355,25 +340,4 @@ static void orders_of_ranks_are_told(void **state)
     acceptance_close(&a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_faulty_cluster_is_told_in_the_first_line),
-        cmocka_unit_test(what_is_no_slowness_is_a_fault),
-        cmocka_unit_test(a_healthy_cluster_passes),
-        cmocka_unit_test(no_data_is_no_pass),
-        cmocka_unit_test(criteria_fail_without_anybody_to_blame),
-        cmocka_unit_test(a_subject_counts_once_and_few_are_named),
-        cmocka_unit_test(a_lost_rank_is_in_the_first_line),
-        cmocka_unit_test(a_part_says_what_it_found),
-        cmocka_unit_test(lost_messages_have_a_word_of_their_own),
-        cmocka_unit_test(injected_faults_and_a_signal_are_told_N2),
-        cmocka_unit_test(a_name_takes_one_line),
-        cmocka_unit_test(quantities_are_in_units_for_people),
-        cmocka_unit_test(a_row_has_one_unit),
-        cmocka_unit_test(limits_say_which_side),
-        cmocka_unit_test(orders_of_ranks_are_told),
-    };
-
-    return cmocka_run_group_tests_name("acceptance_print", tests, NULL, NULL);
-}
+UNIT_MAIN("acceptance_print")

@@ -53,7 +53,9 @@ static void comes_back(struct kit *k, struct acceptance *a)
     acceptance_close(&b);
 }
 
-static void what_was_written_is_read(void **state)
+#define TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
+
+TEST(what_was_written_is_read)
 {
     struct acceptance a;
 
@@ -65,7 +67,7 @@ static void what_was_written_is_read(void **state)
     }
 }
 
-static void what_was_not_measured_is_not_zero_D1(void **state)
+TEST(what_was_not_measured_is_not_zero_D1)
 {
     struct acceptance a;
 
@@ -77,7 +79,7 @@ static void what_was_not_measured_is_not_zero_D1(void **state)
     comes_back(*state, &a);
 }
 
-static void numbers_come_back_to_the_bit(void **state)
+TEST(numbers_come_back_to_the_bit)
 {
     static const double numbers[] = { 1.0 / 3, -0.0, DBL_MAX, DBL_MIN, 4.9e-324, 1e22, -1e-7, 123456789.123456789 };
     struct acceptance a;
@@ -95,7 +97,7 @@ static void numbers_come_back_to_the_bit(void **state)
     comes_back(*state, &a);
 }
 
-static void names_are_texts(void **state)
+TEST(names_are_texts)
 {
     struct acceptance a;
 
@@ -106,7 +108,7 @@ static void names_are_texts(void **state)
 }
 
 /* accept.P6: what is no UTF-8, and then too long. */
-static void bytes_that_are_no_text_are_replaced_and_cut(void **state)
+TEST(bytes_that_are_no_text_are_replaced_and_cut)
 {
     struct acceptance a, b;
 
@@ -140,7 +142,7 @@ static void is_refused(const char *text, size_t n_bytes, const char *message)
         fail_msg("%s\nis not of: %s", rc_message(), message);
 }
 
-static void any_changed_byte_is_noticed_P4(void **state)
+TEST(any_changed_byte_is_noticed_P4)
 {
     struct acceptance a;
 
@@ -157,7 +159,7 @@ static void any_changed_byte_is_noticed_P4(void **state)
     acceptance_close(&a);
 }
 
-static void a_file_cut_anywhere_is_noticed(void **state)
+TEST(a_file_cut_anywhere_is_noticed)
 {
     struct acceptance a;
 
@@ -190,7 +192,7 @@ static char *changed(const char *text, const char *old, const char *new)
 }
 
 /* Reports of before steps were counted can still be read; what else lacks is refused. */
-static void older_records_lack_steps(void **state)
+TEST(older_records_lack_steps)
 {
     struct acceptance a, back;
 
@@ -210,7 +212,7 @@ static void older_records_lack_steps(void **state)
 }
 
 /* So can those of before pulls were checked, whose wrong sums are of allreduces. */
-static void older_records_lack_pulls(void **state)
+TEST(older_records_lack_pulls)
 {
     struct acceptance a, back;
 
@@ -231,7 +233,7 @@ static void older_records_lack_pulls(void **state)
     acceptance_close(&a);
 }
 
-static void an_error_names_line_and_key(void **state)
+TEST(an_error_names_line_and_key)
 {
     static const struct {
         const char *old, *new, *message;
@@ -313,7 +315,7 @@ static void an_error_names_line_and_key(void **state)
 }
 
 /* Without any one of its lines, and with any one twice. */
-static void no_line_may_be_lacking_or_be_there_twice(void **state)
+TEST(no_line_may_be_lacking_or_be_there_twice)
 {
     char line[16384], twice[2 * sizeof line];
     struct acceptance a;
@@ -340,7 +342,7 @@ static void no_line_may_be_lacking_or_be_there_twice(void **state)
     acceptance_close(&a);
 }
 
-static void a_folder_is_known_by_its_records(void **state)
+TEST(a_folder_is_known_by_its_records)
 {
     struct kit *k = *state;
     struct acceptance a;
@@ -354,24 +356,4 @@ static void a_folder_is_known_by_its_records(void **state)
     acceptance_close(&a);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_was_written_is_read),
-        TEST(what_was_not_measured_is_not_zero_D1),
-        TEST(numbers_come_back_to_the_bit),
-        TEST(names_are_texts),
-        TEST(bytes_that_are_no_text_are_replaced_and_cut),
-        TEST(any_changed_byte_is_noticed_P4),
-        TEST(a_file_cut_anywhere_is_noticed),
-        TEST(older_records_lack_steps),
-        TEST(older_records_lack_pulls),
-        TEST(an_error_names_line_and_key),
-        TEST(no_line_may_be_lacking_or_be_there_twice),
-        TEST(a_folder_is_known_by_its_records),
-    };
-
-    return cmocka_run_group_tests_name("acceptance_records", tests, NULL, NULL);
-}
+UNIT_MAIN("acceptance_records")

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blame_faults_test.c - of many noisy fleets: how many faults are found as what they are, how many alarms are false. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "harness/accept/outliers.h"
 #include "harness/accept/suite/synthetic_fleet.h"
+#include "harness/base/suite/unit.h"
 
 struct tally {
     int n_fleets, n_faults, n_found, n_all_found, n_false, n_alarms, n_blamed_nodes;
@@ -62,27 +56,24 @@ static void everywhere(struct fault fault)
     one_fault(fault, 5, 8);
 }
 
-static void a_slow_link_is_found(void **state)
+UNIT_TEST(a_slow_link_is_found)
 {
-    (void)state;
     everywhere((struct fault){ FAULT_SLOW_LINK, 1, 4, true, 0.6, 0, ACCEPT_PAIRWISE });
     everywhere((struct fault){ FAULT_SLOW_LINK, 7, 2, false, 0.6, 0, ACCEPT_PAIRWISE });
 }
 
-static void a_slow_interface_is_found(void **state)
+UNIT_TEST(a_slow_interface_is_found)
 {
-    (void)state;
     everywhere((struct fault){ FAULT_SLOW_NODE, 3, 0, true, 0.6, 0, ACCEPT_PAIRWISE });
 }
 
-static void a_slow_rank_is_found(void **state)
+UNIT_TEST(a_slow_rank_is_found)
 {
-    (void)state;
     everywhere((struct fault){ FAULT_SLOW_RANK, 6, 0, false, 0.7, 0, ACCEPT_PAIRWISE });
 }
 
 /* accept.B3, of tournaments and ranks each, whatever the noise, and where pairs differ for good. */
-static void b3_healthy_fleets_have_few_alarms(void **state)
+UNIT_TEST(b3_healthy_fleets_have_few_alarms)
 {
     enum { N_SEEDS = 800 };
     static const struct synthetic_fleet healthy[] = {
@@ -95,7 +86,6 @@ static void b3_healthy_fleets_have_few_alarms(void **state)
         { .n_repeats = 3, .noise = 0.02, .node_noise = 0.03 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof healthy / sizeof *healthy; i++) {
         struct tally t = { .n_fleets = 0 };
         for (int seed = 0; seed < N_SEEDS; seed++) {
@@ -110,9 +100,8 @@ static void b3_healthy_fleets_have_few_alarms(void **state)
     }
 }
 
-static void odd_and_few_nodes_have_few_alarms(void **state)
+UNIT_TEST(odd_and_few_nodes_have_few_alarms)
 {
-    (void)state;
     for (int n_nodes = 1; n_nodes <= 7; n_nodes++) {
         struct tally t = { .n_fleets = 0 };
         for (int seed = 0; seed < 200; seed++) {
@@ -154,12 +143,11 @@ static struct synthetic_fleet large_fleet(int i)
     return f;
 }
 
-static void large_fleets(void **state)
+UNIT_TEST(large_fleets)
 {
     struct tally t = { .n_fleets = 0 };
     int n_true_nodes = 0;
 
-    (void)state;
     for (int i = 0; i < 5; i++) {
         const struct synthetic_fleet f = large_fleet(i);
         for (int k = 0; k < f.n_faults; k++)
@@ -172,16 +160,4 @@ static void large_fleets(void **state)
     assert_true(t.n_false <= 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_link_is_found),
-        cmocka_unit_test(a_slow_interface_is_found),
-        cmocka_unit_test(a_slow_rank_is_found),
-        cmocka_unit_test(b3_healthy_fleets_have_few_alarms),
-        cmocka_unit_test(odd_and_few_nodes_have_few_alarms),
-        cmocka_unit_test(large_fleets),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("blame_faults")

@@ -3,15 +3,10 @@
 #include "harness/accept/blame.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/accept/suite/synthetic_fleet.h"
+#include "harness/base/suite/unit.h"
 
 static void assert_near(double value, double expected)
 {
@@ -56,9 +51,8 @@ static void blame(struct acceptance *a)
     blame_with(a, &synthetic_terms);
 }
 
-static void nobody(void **state)
+UNIT_TEST(nobody)
 {
-    (void)state;
     for (int n = 1; n <= 9; n++) {
         struct acceptance a;
         even_fleet(&a, n);
@@ -68,11 +62,10 @@ static void nobody(void **state)
     }
 }
 
-static void a_link_both_ways(void **state)
+UNIT_TEST(a_link_both_ways)
 {
     struct acceptance a;
 
-    (void)state;
     even_fleet(&a, 5);
     set_rate(&a, 3, 1, 60);
     set_rate(&a, 1, 3, 58);
@@ -93,11 +86,10 @@ static void a_link_both_ways(void **state)
     acceptance_close(&a);
 }
 
-static void a_link_one_way(void **state)
+UNIT_TEST(a_link_one_way)
 {
     struct acceptance a;
 
-    (void)state;
     even_fleet(&a, 4);
     set_rate(&a, 3, 1, 60);
     blame(&a);
@@ -109,11 +101,10 @@ static void a_link_one_way(void **state)
     acceptance_close(&a);
 }
 
-static void a_node_both_ways(void **state)
+UNIT_TEST(a_node_both_ways)
 {
     struct acceptance a;
 
-    (void)state;
     even_fleet(&a, 8);
     for (int j = 0; j < 8; j++)
         if (j != 5) {
@@ -139,11 +130,10 @@ static void a_node_both_ways(void **state)
     acceptance_close(&a);
 }
 
-static void a_node_that_receives_slowly(void **state)
+UNIT_TEST(a_node_that_receives_slowly)
 {
     struct acceptance a;
 
-    (void)state;
     even_fleet(&a, 3);
     set_rate(&a, 0, 2, 50);
     set_rate(&a, 1, 2, 50);
@@ -158,9 +148,8 @@ static void a_node_that_receives_slowly(void **state)
 }
 
 /* Between two slow nodes one delay may follow the other: 1 / (1 / 60 + 1 / 60 - 1 / 100) = 42.9. */
-static void two_nodes_explain_their_pair(void **state)
+UNIT_TEST(two_nodes_explain_their_pair)
 {
-    (void)state;
     for (int rate = 38; rate <= 60; rate += 5) { /* at 38 they do not */
         struct acceptance a;
         even_fleet(&a, 9);
@@ -178,9 +167,8 @@ static void two_nodes_explain_their_pair(void **state)
     }
 }
 
-static void the_border(void **state)
+UNIT_TEST(the_border)
 {
-    (void)state;
     for (int rate = 87; rate <= 93; rate += 6) {
         struct acceptance a;
         even_fleet(&a, 6);
@@ -191,11 +179,10 @@ static void the_border(void **state)
     }
 }
 
-static void latencies(void **state)
+UNIT_TEST(latencies)
 {
     struct acceptance a;
 
-    (void)state;
     even_fleet(&a, 8);
     for (int j = 0; j < 8; j++)
         if (j != 6)
@@ -219,11 +206,10 @@ static void latencies(void **state)
 }
 
 /* accept.B4 */
-static void too_little_to_tell(void **state)
+UNIT_TEST(too_little_to_tell)
 {
     struct acceptance a;
 
-    (void)state;
     even_fleet(&a, 6);
     set_rate(&a, 0, 1, 50);
     a.tournament.n_repeats = 1;
@@ -246,11 +232,10 @@ static void too_little_to_tell(void **state)
 }
 
 /* What is 0, negative, infinite or NaN was not measured: neither slow nor fast. */
-static void what_was_not_measured(void **state)
+UNIT_TEST(what_was_not_measured)
 {
     static const double not_measured[] = { NAN, 0, -1, INFINITY };
 
-    (void)state;
     for (int k = 0; k < 4; k++) {
         struct acceptance a;
         even_fleet(&a, 7);
@@ -269,9 +254,8 @@ static void what_was_not_measured(void **state)
 }
 
 /* accept.E1, E2: two of four repeats at half the rate are wild; four of five are the rate. */
-static void wild_repeats(void **state)
+UNIT_TEST(wild_repeats)
 {
-    (void)state;
     for (int n_slow = 1; n_slow <= 5; n_slow++) {
         struct acceptance a;
         assert_int_equal(acceptance_open(&a, 6, 6), RC_OK);
@@ -289,11 +273,10 @@ static void wild_repeats(void **state)
 }
 
 /* accept.B5: groups of 12 and 4 nodes, and half the rate between them. */
-static void b5_groups_are_no_faulty_links(void **state)
+UNIT_TEST(b5_groups_are_no_faulty_links)
 {
     struct acceptance a;
 
-    (void)state;
     even_fleet(&a, 16);
     for (int i = 0; i < 12; i++)
         for (int j = 12; j < 16; j++) {
@@ -322,7 +305,7 @@ static void b5_groups_are_no_faulty_links(void **state)
 }
 
 /* accept.B1: node i is number (5 i + 3) mod 9. */
-static void b1_numbers_do_not_matter(void **state)
+UNIT_TEST(b1_numbers_do_not_matter)
 {
     const struct synthetic_fleet f = { .n_nodes = 9,
                                        .n_repeats = 3,
@@ -336,7 +319,6 @@ static void b1_numbers_do_not_matter(void **state)
     int node_at[9];
     struct acceptance a, b;
 
-    (void)state;
     for (int i = 0; i < 9; i++)
         node_at[i] = (5 * i + 3) % 9;
     synthetic_fleet_measure(&a, &f, NULL);
@@ -361,9 +343,8 @@ static void b1_numbers_do_not_matter(void **state)
 }
 
 /* q is what all looks, and both metrics, have together. */
-static void looks_and_metrics_share_the_rate(void **state)
+UNIT_TEST(looks_and_metrics_share_the_rate)
 {
-    (void)state;
     for (int has_latencies = 0; has_latencies < 2; has_latencies++) {
         const struct synthetic_fleet f = { .n_nodes = 8,
                                            .n_repeats = 3,
@@ -398,12 +379,11 @@ static int open_of(const struct acceptance *a, bool *open)
     return n_open;
 }
 
-static void pairs_are_open_until_the_evidence_is_in(void **state)
+UNIT_TEST(pairs_are_open_until_the_evidence_is_in)
 {
     struct acceptance a;
     bool open[49];
 
-    (void)state;
     even_fleet(&a, 7);
     a.tournament.n_repeats = 1;
     assert_int_equal(open_of(&a, open), 42);
@@ -419,12 +399,11 @@ static void pairs_are_open_until_the_evidence_is_in(void **state)
 }
 
 /* At 3 % noise a pair 8 % below the others may be beyond 10 %, or not; the others are not. */
-static void a_pair_at_the_border_is_open(void **state)
+UNIT_TEST(a_pair_at_the_border_is_open)
 {
     struct acceptance a;
     bool open[64];
 
-    (void)state;
     even_fleet(&a, 8);
     for (int r = 0; r < 3; r++)
         for (int k = 0; k < 64; k++)
@@ -437,26 +416,4 @@ static void a_pair_at_the_border_is_open(void **state)
     acceptance_close(&a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody),
-        cmocka_unit_test(a_link_both_ways),
-        cmocka_unit_test(a_link_one_way),
-        cmocka_unit_test(a_node_both_ways),
-        cmocka_unit_test(a_node_that_receives_slowly),
-        cmocka_unit_test(two_nodes_explain_their_pair),
-        cmocka_unit_test(the_border),
-        cmocka_unit_test(latencies),
-        cmocka_unit_test(too_little_to_tell),
-        cmocka_unit_test(what_was_not_measured),
-        cmocka_unit_test(wild_repeats),
-        cmocka_unit_test(b5_groups_are_no_faulty_links),
-        cmocka_unit_test(b1_numbers_do_not_matter),
-        cmocka_unit_test(looks_and_metrics_share_the_rate),
-        cmocka_unit_test(pairs_are_open_until_the_evidence_is_in),
-        cmocka_unit_test(a_pair_at_the_border_is_open),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("blame")

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* criteria_limits_test.c - limits from a made-up healthy run and from a declared cluster, worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +8,7 @@
 #include "harness/accept/criteria_keys.h"
 #include "harness/accept/worst.h"
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/cluster_keys.h"
 
@@ -60,13 +56,12 @@ static void open_healthy(struct acceptance *a)
     a->n_training = 2;
 }
 
-static void the_worst_is_found(void **state)
+UNIT_TEST(the_worst_is_found)
 {
     static const double x[] = { 3, NAN, 1, 2, NAN, 10 };
     struct acceptance a;
     int n_finite;
 
-    (void)state;
     assert_true(finite_median(x, 6, 1, &n_finite) == 2.5);
     assert_int_equal(n_finite, 4);
     assert_true(finite_median(x, 3, 2, &n_finite) == 2); /* 3, 1, NaN */
@@ -94,12 +89,11 @@ static void the_worst_is_found(void **state)
     acceptance_close(&a);
 }
 
-static void limits_are_the_worst_with_a_margin(void **state)
+UNIT_TEST(limits_are_the_worst_with_a_margin)
 {
     struct acceptance a;
     struct criteria c;
 
-    (void)state;
     open_healthy(&a);
     criteria_default(&c);
     memset(&sources, 0, sizeof sources);
@@ -123,12 +117,11 @@ static void limits_are_the_worst_with_a_margin(void **state)
     acceptance_close(&a);
 }
 
-static void limits_follow_from_a_declared_cluster(void **state)
+UNIT_TEST(limits_follow_from_a_declared_cluster)
 {
     struct cluster cluster;
     struct criteria c;
 
-    (void)state;
     cluster_default(&cluster);
     assert_int_equal(
         cluster_set(&cluster, NULL, "name=four,link_bits_per_s=1e10,protocol=tcp,tcp_rate_ratio=0.9,flops_per_s=2e10"),
@@ -162,14 +155,13 @@ static void limits_follow_from_a_declared_cluster(void **state)
 }
 
 /* The test multiplies in fp32: what tensor cores do with other numbers is no limit of that. */
-static void flops_of_another_precision_are_no_limit(void **state)
+UNIT_TEST(flops_of_another_precision_are_no_limit)
 {
     static const char *const other[] = { "tf32", "bf16", "fp16", "fp8" };
     char setting[64];
     struct cluster cluster;
     struct criteria c;
 
-    (void)state;
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         cluster_default(&cluster);
         snprintf(setting, sizeof setting, "flops_precision=%s", other[i]);
@@ -194,13 +186,12 @@ static void flops_of_another_precision_are_no_limit(void **state)
 
 /* --- a reference --- */
 
-static void the_order_of_ranks_has_the_worst_case_of_the_reference(void **state)
+UNIT_TEST(the_order_of_ranks_has_the_worst_case_of_the_reference)
 {
     static const int places[] = { 0, 1, 2, 3 }, others[] = { 0, 2, 1, 3 };
     struct acceptance a;
     struct criteria c;
 
-    (void)state;
     open_healthy(&a);
     assert_int_equal(acceptance_add_rank_order(&a, RANK_ORDER_LAUNCHER, places), RC_OK);
     assert_int_equal(acceptance_add_rank_order(&a, RANK_ORDER_SPREAD, others), RC_OK);
@@ -236,11 +227,10 @@ static void refuses(struct acceptance *a, const char *why)
 }
 
 /* Regression: limits came from a run that had failed. */
-static void a_sick_reference_gives_no_limits(void **state)
+UNIT_TEST(a_sick_reference_gives_no_limits)
 {
     struct acceptance a;
 
-    (void)state;
     open_healthy(&a); /* without data in all stages, and yet of use */
     a.outcome = OUTCOME_FAIL;
     refuses(&a, "that run failed; use a whole run that passed");
@@ -268,12 +258,11 @@ static void open_noisy(struct acceptance *a, int n_ranks, int n_repeats)
 }
 
 /* By hand: ln(0.001 + x) is m + 0.1 of half of 40 repeats and m - 0.1 of the others, m = ln 0.011; s = 0.14826. */
-static void noise_has_the_spread_of_the_reference(void **state)
+UNIT_TEST(noise_has_the_spread_of_the_reference)
 {
     struct acceptance a;
     struct criteria c;
 
-    (void)state;
     open_noisy(&a, 4, 10);
     for (int i = 0; i < 40; i++) {
         a.metric[METRIC_DETOUR].value[i] = 0.011 * exp(i % 2 ? 0.1 : -0.1) - 0.001;
@@ -311,14 +300,13 @@ static void draw_noise(struct acceptance *a, uint64_t seed)
 }
 
 /* What a limit is for: other runs of the same machine keep it, and one that loses half of its time does not. */
-static void healthy_runs_keep_the_limits_of_another(void **state)
+UNIT_TEST(healthy_runs_keep_the_limits_of_another)
 {
     enum { N_RUNS = 50 };
     struct acceptance a;
     struct criteria c;
     int n_by_worst = 0;
 
-    (void)state;
     open_noisy(&a, 8, 10);
     for (uint64_t seed = 1; seed <= N_RUNS; seed++) {
         criteria_default(&c);
@@ -338,12 +326,11 @@ static void healthy_runs_keep_the_limits_of_another(void **state)
 /* --- latency, and exposed communication --- */
 
 /* By hand: of each pair repeats are c, c exp(0.1), c, c exp(0.1): each is 0.1 from the one before, whatever c. */
-static void latency_has_what_repeats_differ_by(void **state)
+UNIT_TEST(latency_has_what_repeats_differ_by)
 {
     struct acceptance a;
     struct criteria c;
 
-    (void)state;
     assert_int_equal(acceptance_open(&a, 3, 3), RC_OK);
     a.outcome = OUTCOME_PASS;
     assert_int_equal(acceptance_add_tournament(&a, 4), RC_OK);
@@ -368,13 +355,12 @@ static void latency_has_what_repeats_differ_by(void **state)
 }
 
 /* By hand: a rank waits 0.2 of a part and (0.202 exp(0.1) - 0.002) of the next. */
-static void exposed_has_what_parts_differ_by(void **state)
+UNIT_TEST(exposed_has_what_parts_differ_by)
 {
     const double more = 0.202 * exp(0.1) - 0.002;
     struct acceptance a;
     struct criteria c;
 
-    (void)state;
     open_healthy(&a);
     assert_int_equal(acceptance_add_metric(&a, METRIC_STEP_WAIT, 3), RC_OK);
     assert_int_equal(acceptance_add_metric(&a, METRIC_STEP_COMPUTE, 3), RC_OK);
@@ -423,14 +409,13 @@ static void draw_run(struct acceptance *a, uint64_t seed)
 }
 
 /* And another machine, twice as slow, does not. */
-static void healthy_runs_keep_latency_and_exposure(void **state)
+UNIT_TEST(healthy_runs_keep_latency_and_exposure)
 {
     enum { N_RUNS = 50 };
     struct acceptance a;
     struct criteria c;
     int n_by_latency = 0, n_by_exposed = 0;
 
-    (void)state;
     assert_int_equal(acceptance_open(&a, 6, 6), RC_OK);
     a.outcome = OUTCOME_PASS;
     assert_int_equal(acceptance_add_tournament(&a, 3), RC_OK);
@@ -456,21 +441,4 @@ static void healthy_runs_keep_latency_and_exposure(void **state)
     acceptance_close(&a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_worst_is_found),
-        cmocka_unit_test(limits_are_the_worst_with_a_margin),
-        cmocka_unit_test(limits_follow_from_a_declared_cluster),
-        cmocka_unit_test(flops_of_another_precision_are_no_limit),
-        cmocka_unit_test(the_order_of_ranks_has_the_worst_case_of_the_reference),
-        cmocka_unit_test(a_sick_reference_gives_no_limits),
-        cmocka_unit_test(noise_has_the_spread_of_the_reference),
-        cmocka_unit_test(healthy_runs_keep_the_limits_of_another),
-        cmocka_unit_test(latency_has_what_repeats_differ_by),
-        cmocka_unit_test(exposed_has_what_parts_differ_by),
-        cmocka_unit_test(healthy_runs_keep_latency_and_exposure),
-    };
-
-    return cmocka_run_group_tests_name("criteria_limits", tests, NULL, NULL);
-}
+UNIT_MAIN("criteria_limits")

@@ -3,11 +3,6 @@
  * (accept.C2). */
 #include "harness/accept/criteria.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +10,7 @@
 
 #include "harness/accept/criteria_keys.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/report/record.h"
 
 /* All values, and what follows from them. */
@@ -30,12 +26,11 @@ static void assert_same(const struct criteria *read, const struct criteria *want
     assert_memory_equal(read->runs, wanted->runs, sizeof read->runs);
 }
 
-static void defaults_are_sensible(void **state)
+UNIT_TEST(defaults_are_sensible)
 {
     struct criteria c;
     size_t size[ACCEPT_MAX_SIZES];
 
-    (void)state;
     criteria_default(&c);
     assert_string_equal(c.name, "unnamed");
     assert_string_equal(c.stages, "all");
@@ -57,13 +52,12 @@ static void defaults_are_sensible(void **state)
 }
 
 /* base.K1, accept.C1: every member but runs has a row, and stages can name each stage. */
-static void the_table_is_sound(void **state)
+UNIT_TEST(the_table_is_sound)
 {
     struct criteria c, again;
     char text[KEY_VALUE_BYTES];
     size_t n_bytes = sizeof c.runs;
 
-    (void)state;
     criteria_default(&c);
     memset(&again, 0x5a, sizeof again);
     for (int i = 0; i < CRITERIA_N_KEYS; i++) {
@@ -87,11 +81,10 @@ static enum rc parse(struct criteria *out, const char *text)
     return criteria_parse(out, "c.yaml", text, strlen(text));
 }
 
-static void files_change_what_they_say(void **state)
+UNIT_TEST(files_change_what_they_say)
 {
     struct criteria c, wanted;
 
-    (void)state;
     criteria_default(&wanted);
     snprintf(wanted.stages, sizeof wanted.stages, "compute,pairwise");
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
@@ -120,7 +113,7 @@ static void files_change_what_they_say(void **state)
     "least_efficiency_ratio, most_exposed_ratio, integrity_steps_count, integrity_every_steps, "         \
     "soak_minutes, most_drift_ratio, most_straggling_ratio"
 
-static void each_error_names_line_key_and_value(void **state)
+UNIT_TEST(each_error_names_line_key_and_value)
 {
     static const struct {
         const char *text, *message;
@@ -178,7 +171,6 @@ static void each_error_names_line_key_and_value(void **state)
     };
     struct criteria c;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         memset(&c, 0x5a, sizeof c);
         assert_int_equal(parse(&c, wrong[i].text), RC_INVAL);
@@ -194,11 +186,10 @@ static void each_error_names_line_key_and_value(void **state)
     assert_names(rc_message(), "no/such.yaml:");
 }
 
-static void settings_change_values(void **state)
+UNIT_TEST(settings_change_values)
 {
     struct criteria c;
 
-    (void)state;
     criteria_default(&c);
     assert_int_equal(criteria_set(&c, "stages=compute,noise\ncollective_bytes=64,128,soak_minutes=2\n"), RC_OK);
     assert_true(c.runs[ACCEPT_COMPUTE] && c.runs[ACCEPT_NOISE] && !c.runs[ACCEPT_PS]);
@@ -215,11 +206,10 @@ static void settings_change_values(void **state)
     assert_same(&c, &before);
 }
 
-static void few_nodes_make_all_repeats(void **state)
+UNIT_TEST(few_nodes_make_all_repeats)
 {
     struct criteria c;
 
-    (void)state;
     criteria_default(&c);
     criteria_for_nodes(&c, CRITERIA_FEW_NODES);
     assert_int_equal(c.least_repeats_count, 3);
@@ -228,11 +218,10 @@ static void few_nodes_make_all_repeats(void **state)
     assert_int_equal(c.most_repeats_count, 10);
 }
 
-static void stages_can_be_chosen(void **state)
+UNIT_TEST(stages_can_be_chosen)
 {
     struct criteria c;
 
-    (void)state;
     criteria_default(&c);
     assert_int_equal(criteria_choose(&c, "--stages", "pairwise,noise"), RC_OK);
     assert_string_equal(c.stages, "noise,pairwise");
@@ -265,13 +254,12 @@ static void come_back(const struct criteria *c, const struct criteria_sources *s
     assert_same(&again, c);
 }
 
-static void what_is_written_comes_back(void **state)
+UNIT_TEST(what_is_written_comes_back)
 {
     static struct criteria_sources sources;
     static char text[32768];
     struct criteria c;
 
-    (void)state;
     criteria_default(&c);
     come_back(&c, NULL, text, sizeof text);
     assert_int_equal(strncmp(text, "# Criteria\n# of a test\n", 22), 0);
@@ -296,7 +284,7 @@ static void what_is_written_comes_back(void **state)
 }
 
 /* accept.C1: every key is in the manifest and in the help. */
-static void records_and_help_have_every_key(void **state)
+UNIT_TEST(records_and_help_have_every_key)
 {
     struct criteria c;
     struct record *r = NULL;
@@ -304,7 +292,6 @@ static void records_and_help_have_every_key(void **state)
     size_t n_bytes = 0, n_line_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     criteria_help(to);
     fclose(to);
@@ -334,26 +321,14 @@ static void records_and_help_have_every_key(void **state)
     record_close(&r);
 }
 
-static void few_steps_compare_no_orders(void **state)
+UNIT_TEST(few_steps_compare_no_orders)
 {
     struct criteria c;
 
-    (void)state;
     criteria_default(&c);
     assert_int_equal(criteria_set(&c, "rank_order_training_steps_count=9"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "is 9; use 0, or at least 10"));
     assert_int_equal(criteria_set(&c, "rank_order_training_steps_count=10"), RC_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_sensible),           cmocka_unit_test(the_table_is_sound),
-        cmocka_unit_test(files_change_what_they_say),      cmocka_unit_test(each_error_names_line_key_and_value),
-        cmocka_unit_test(settings_change_values),          cmocka_unit_test(stages_can_be_chosen),
-        cmocka_unit_test(few_nodes_make_all_repeats),      cmocka_unit_test(what_is_written_comes_back),
-        cmocka_unit_test(records_and_help_have_every_key), cmocka_unit_test(few_steps_compare_no_orders),
-    };
-
-    return cmocka_run_group_tests_name("criteria", tests, NULL, NULL);
-}
+UNIT_MAIN("criteria")

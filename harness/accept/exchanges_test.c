@@ -4,12 +4,6 @@
  *
  * exchanges_test.c CASE      one run, in sim, where figures are what formulas say
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +11,7 @@
 #include "allreduce/collective_list.h"
 #include "harness/accept/sizes.h"
 #include "harness/accept/suite/training_kit.h"
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
 #include "harness/net/transport.h"
@@ -66,13 +61,12 @@ enum rc __wrap_exchange_await_all(struct exchange *x, uint64_t *now_ns)
 
 /* --- collectives --- */
 
-static void allreduce_is_as_the_formula_says(void **state)
+UNIT_TEST_OF("sim", allreduce_is_as_the_formula_says)
 {
     struct kit_run run = kit_in_sim(5, "");
     const struct cluster c = kit_cluster("");
     const size_t n_bytes[] = { 4096, 4194304 };
 
-    (void)state;
     run.stage[0] = stage_pairwise;
     run.stage[1] = stage_collectives;
     kit_must_run(&run);
@@ -94,12 +88,11 @@ static void allreduce_is_as_the_formula_says(void **state)
 
 /* Of another library's messages nothing is known: no bound, and not one that is missed.
  * Regression: an unknown bound counted as missed. */
-static void opaque_reducers_have_no_bound(void **state)
+UNIT_TEST(opaque_reducers_have_no_bound)
 {
     const struct collective_ops *gloo = NULL;
     struct kit_run run = kit_in_threads(3);
 
-    (void)state;
     if (collective_find(&gloo, &collective_kind, "gloo") != RC_OK) {
         rc_clear();
         skip();
@@ -119,12 +112,11 @@ static void opaque_reducers_have_no_bound(void **state)
 /* --- servers --- */
 
 /* Three workers in step push together, and pull together: the link is busy one way at a time. */
-static void servers_are_as_the_formula_says(void **state)
+UNIT_TEST_OF("sim", servers_are_as_the_formula_says)
 {
     struct kit_run run = kit_in_sim(4, kit_fast_hosts);
     const struct cluster c = kit_cluster(kit_fast_hosts);
 
-    (void)state;
     run.stage[0] = stage_pairwise;
     run.stage[1] = stage_ps;
     kit_must_run(&run);
@@ -145,11 +137,10 @@ static void set_rate(struct tournament *t, int from, int to, double rate)
 }
 
 /* Pure: the median of repeats, the slowest of all ways. */
-static void slow_links_are_found(void **state)
+UNIT_TEST(slow_links_are_found)
 {
     struct acceptance a;
 
-    (void)state;
     assert_int_equal(acceptance_open(&a, 3, 3), RC_OK);
     assert_int_equal(acceptance_add_tournament(&a, 3), RC_OK);
     assert_true(isnan(sizes_slowest_link(&a.tournament)));
@@ -164,11 +155,10 @@ static void slow_links_are_found(void **state)
 }
 
 /* Bounds of a cluster with a slow link are its own. */
-static void slow_links_bound(void **state)
+UNIT_TEST_OF("sim", slow_links_bound)
 {
     struct kit_run run = kit_in_sim(4, "slow_links_count=1,slow_link_ratio=4");
 
-    (void)state;
     run.stage[0] = stage_pairwise;
     run.stage[1] = stage_collectives;
     kit_must_run(&run);
@@ -180,7 +170,7 @@ static void slow_links_bound(void **state)
     kit_close(&run);
 }
 
-static void sizes_are_read(void **state)
+UNIT_TEST(sizes_are_read)
 {
     static const char *const bad[] = {
         "", "4096,", "5", "0", "four", "4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,64,68"
@@ -188,7 +178,6 @@ static void sizes_are_read(void **state)
     size_t size[ACCEPT_MAX_SIZES];
     int n = 0;
 
-    (void)state;
     assert_int_equal(sizes_parse(size, &n, "4096,1Mi,8"), RC_OK);
     assert_int_equal(n, 3);
     assert_true(size[0] == 4096 && size[1] == 1048576 && size[2] == 8);
@@ -197,12 +186,11 @@ static void sizes_are_read(void **state)
             assert_int_equal(sizes_parse(size, &n, bad[i]), RC_INVAL);
 }
 
-static void repeats_end_with_the_evidence(void **state)
+UNIT_TEST(repeats_end_with_the_evidence)
 {
     struct criteria c = { .least_repeats_count = 3, .most_repeats_count = 5 };
     struct repeats even = { .took_s = { 2, 2, 2 }, .n = 2 }, wide = { .took_s = { 1, 2, 3, 1, 2 }, .n = 4 };
 
-    (void)state;
     assert_true(repeats_open(&even, &c));
     even.n = 3;
     assert_false(repeats_open(&even, &c));
@@ -215,11 +203,10 @@ static void repeats_end_with_the_evidence(void **state)
 }
 
 /* Regression: a wrong sum ended the whole test with an error. */
-static void a_wrong_sum_is_kept_and_counted(void **state)
+UNIT_TEST(a_wrong_sum_is_kept_and_counted)
 {
     struct kit_run run = kit_in_threads(3);
 
-    (void)state;
     run.stage[0] = stage_collectives;
     kit_must_run(&run);
     const struct acceptance *a = &run.accepted;
@@ -272,11 +259,10 @@ static void assert_pull(const struct kit_run *run, int index, size_t n_bytes, in
 }
 
 /* Regression: a wrong pull ended the whole test with an error. */
-static void a_wrong_pull_is_kept_and_counted(void **state)
+UNIT_TEST(a_wrong_pull_is_kept_and_counted)
 {
     struct kit_run run = pulls(4, -1);
 
-    (void)state;
     assert_int_equal(run.accepted.n_wrong_sums, 0);
     kit_close(&run);
     run = pulls(4, 1);
@@ -292,11 +278,10 @@ static void a_wrong_pull_is_kept_and_counted(void **state)
 }
 
 /* Whoever is done first looks at the same sums as all. */
-static void pulls_are_checked_when_all_have_pushed(void **state)
+UNIT_TEST(pulls_are_checked_when_all_have_pushed)
 {
     struct kit_run run = kit_in_threads(3);
 
-    (void)state;
     run.stage[0] = stage_ps;
     snprintf(run.criteria.ps_bytes, sizeof run.criteria.ps_bytes, "2097152");
     late_worker = 1;
@@ -307,25 +292,7 @@ static void pulls_are_checked_when_all_have_pushed(void **state)
     kit_close(&run);
 }
 
-static const struct kit_case cases[] = {
-    { "allreduce_is_as_the_formula_says", allreduce_is_as_the_formula_says },
-    { "servers_are_as_the_formula_says", servers_are_as_the_formula_says },
-    { "slow_links_bound", slow_links_bound },
-};
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slow_links_are_found),
-        cmocka_unit_test(sizes_are_read),
-        cmocka_unit_test(repeats_end_with_the_evidence),
-        cmocka_unit_test(opaque_reducers_have_no_bound),
-        cmocka_unit_test(a_wrong_sum_is_kept_and_counted),
-        cmocka_unit_test(a_wrong_pull_is_kept_and_counted),
-        cmocka_unit_test(pulls_are_checked_when_all_have_pushed),
-    };
-
-    if (argc == 2)
-        return kit_run_case(cases, sizeof cases / sizeof *cases, argv[1], "sim");
-    return cmocka_run_group_tests_name("exchanges", tests, NULL, NULL);
+    return argc == 2 ? kit_run_case(argv[1], "sim") : unit_run("exchanges", NULL, NULL, NULL);
 }

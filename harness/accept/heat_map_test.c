@@ -63,14 +63,13 @@ static void has(const char *svg, const char *part)
         fail_msg("nothing is: %s", part);
 }
 
-static void classes_are_of_the_ratio_M1(void **state)
+UNIT_TEST(classes_are_of_the_ratio_M1)
 {
     static const double rate[] = { 1.5, 0.95, 0.949, 0.9, 0.85, 0.75, 0.65, 0.55, 0.5, 0.49, 0 };
     static const int of_rate[] = { 0, 0, 1, 1, 2, 3, 4, 5, 5, 6, 6 };
     static const double latency[] = { 0.5, 1.1, 1.11, 1.25, 1.4, 1.9, 2.5, 4, 5, 5.1, 100 };
     static const int of_latency[] = { 0, 0, 1, 1, 2, 3, 4, 5, 5, 6, 6 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rate / sizeof *rate; i++) {
         assert_int_equal(heat_map_class(PAIR_RATE, rate[i]), of_rate[i]);
         assert_int_equal(heat_map_class(PAIR_LATENCY, latency[i]), of_latency[i]);
@@ -91,11 +90,10 @@ static double grey_of(const char *svg, int class)
     return 0.299 * red + 0.587 * green + 0.114 * blue;
 }
 
-static void colours_read_without_colours_M1(void **state)
+UNIT_TEST(colours_read_without_colours_M1)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, 0);
     char *svg = drawn(&a, PAIR_RATE);
     for (int class = 1; class < HEAT_MAP_N_CLASSES; class ++)
@@ -104,12 +102,11 @@ static void colours_read_without_colours_M1(void **state)
     acceptance_close(&a);
 }
 
-static void cells_are_where_their_pairs_are(void **state)
+UNIT_TEST(cells_are_where_their_pairs_are)
 {
     static const int of_rate[4][4] = { { -1, 0, 4, 5 }, { 0, -1, 4, 0 }, { 4, 4, -1, 4 }, { 5, 0, 4, -1 } };
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_NODE | FAULT_IN_LINK);
     *tournament_rate(&a.tournament, 0, 1, 0) = NAN; /* the median of 101 and 102 */
     *tournament_rate(&a.tournament, 1, 3, 1) = *tournament_rate(&a.tournament, 0, 3, 1) = 91e6;
@@ -132,11 +129,10 @@ static void cells_are_where_their_pairs_are(void **state)
     acceptance_close(&a);
 }
 
-static void latencies_are_worse_when_longer(void **state)
+UNIT_TEST(latencies_are_worse_when_longer)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_LINK);
     char *svg = drawn(&a, PAIR_LATENCY);
     assert_int_equal(class_of(svg, 4, 0, 3), 3);
@@ -151,11 +147,10 @@ static void latencies_are_worse_when_longer(void **state)
     acceptance_close(&a);
 }
 
-static void blamed_ones_are_marked_M4(void **state)
+UNIT_TEST(blamed_ones_are_marked_M4)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_NODE | FAULT_IN_LINK | FAULT_IN_RANK);
     char *svg = drawn(&a, PAIR_RATE);
     assert_int_equal(n_of(svg, "<rect class=\"blamed\""), 4); /* two frames of two strokes */
@@ -175,13 +170,12 @@ static void blamed_ones_are_marked_M4(void **state)
     acceptance_close(&a);
 }
 
-static void what_was_not_measured_is_hatched_M3(void **state)
+UNIT_TEST(what_was_not_measured_is_hatched_M3)
 {
     struct acceptance a;
     char *svg = NULL;
     size_t n_bytes;
 
-    (void)state;
     kit_fleet(&a, 3);
     *tournament_rate(&a.tournament, 0, 0, 1) = NAN;
     svg = drawn(&a, PAIR_RATE);
@@ -196,11 +190,10 @@ static void what_was_not_measured_is_hatched_M3(void **state)
     acceptance_close(&a);
 }
 
-static void names_are_text_and_are_cut(void **state)
+UNIT_TEST(names_are_text_and_are_cut)
 {
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, 0);
     snprintf(a.node[0].name, sizeof a.node[0].name, "<&\"'\n>");
     snprintf(a.node[1].name, sizeof a.node[1].name, "a-name-that-is-quite-long");
@@ -214,11 +207,10 @@ static void names_are_text_and_are_cut(void **state)
 }
 
 /* 2 to 512: every pair is in the picture, a slow one in its cell (accept.M2). */
-static void fleets_of_any_number_have_a_map_M2(void **state)
+UNIT_TEST(fleets_of_any_number_have_a_map_M2)
 {
     static const int n_nodes[] = { 2, 3, 16, 17, 64, 65, 128, 129, 300, 512 };
 
-    (void)state;
     for (size_t k = 0; k < sizeof n_nodes / sizeof *n_nodes; k++) {
         const int n = n_nodes[k], group = heat_map_group(n), n_cells = (n + group - 1) / group;
         struct acceptance a;
@@ -236,11 +228,10 @@ static void fleets_of_any_number_have_a_map_M2(void **state)
     }
 }
 
-static void labels_leave_room(void **state)
+UNIT_TEST(labels_leave_room)
 {
     struct acceptance a;
 
-    (void)state;
     kit_fleet(&a, 64);
     const struct finding f = { ACCEPT_PAIRWISE, SUBJECT_NODE, 5, 0, false, "bytes_per_s", "byte/s", 1, 2, 0.1, "" };
     assert_int_equal(acceptance_add_finding(&a, &f), RC_OK);
@@ -256,12 +247,11 @@ static void labels_leave_room(void **state)
 
 /* --- figures of nodes --- */
 
-static void nodes_are_judged_by_healthy_pairs(void **state)
+UNIT_TEST(nodes_are_judged_by_healthy_pairs)
 {
     struct node_figures f[4];
     struct acceptance a;
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_NODE | FAULT_IN_LINK | FAULT_IN_RANK);
     assert_int_equal(node_figures_all(f, &a), RC_OK);
     for (int i = 0; i < 4; i++) {
@@ -276,12 +266,11 @@ static void nodes_are_judged_by_healthy_pairs(void **state)
 }
 
 /* Where all others are blamed they are all that there is. */
-static void a_node_without_healthy_pairs_is_judged_by_all(void **state)
+UNIT_TEST(a_node_without_healthy_pairs_is_judged_by_all)
 {
     struct acceptance a;
     double rates[8];
 
-    (void)state;
     kit_acceptance(&a, FAULT_IN_NODE);
     assert_false(is_judged_by_pair(&a, 0, 2));
     assert_true(is_judged_by_pair(&a, 0, 1));
@@ -298,34 +287,15 @@ static void a_node_without_healthy_pairs_is_judged_by_all(void **state)
     acceptance_close(&a);
 }
 
-static void the_best_quarter_is_above_slow_ones(void **state)
+UNIT_TEST(the_best_quarter_is_above_slow_ones)
 {
     double rates[] = { 60, 100, 60, NAN, 60, 101, 60, 60, 102 }, two[] = { 55, 100 }, none[] = { NAN };
     double latencies[] = { 4, 1, 3, 2, 5 };
 
-    (void)state;
     is_near(best_quarter(rates, 9, PAIR_RATE), 101, 0);
     is_near(best_quarter(latencies, 5, PAIR_LATENCY), 2, 0);
     is_near(best_quarter(two, 2, PAIR_RATE), 100, 0);
     assert_true(isnan(best_quarter(none, 1, PAIR_RATE)));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_are_of_the_ratio_M1),
-        cmocka_unit_test(colours_read_without_colours_M1),
-        cmocka_unit_test(cells_are_where_their_pairs_are),
-        cmocka_unit_test(latencies_are_worse_when_longer),
-        cmocka_unit_test(blamed_ones_are_marked_M4),
-        cmocka_unit_test(what_was_not_measured_is_hatched_M3),
-        cmocka_unit_test(names_are_text_and_are_cut),
-        cmocka_unit_test(fleets_of_any_number_have_a_map_M2),
-        cmocka_unit_test(labels_leave_room),
-        cmocka_unit_test(nodes_are_judged_by_healthy_pairs),
-        cmocka_unit_test(a_node_without_healthy_pairs_is_judged_by_all),
-        cmocka_unit_test(the_best_quarter_is_above_slow_ones),
-    };
-
-    return cmocka_run_group_tests_name("heat_map", tests, NULL, NULL);
-}
+UNIT_MAIN("heat_map")

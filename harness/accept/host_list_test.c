@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host_list_test.c - names of hosts as Slurm folds them. */
 #include "harness/accept/host_list.h"
+#include "harness/base/suite/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* names: with blanks between. */
 static void folds(const char *names, const char *expected)
@@ -26,9 +22,8 @@ static void folds(const char *names, const char *expected)
     free(copy);
 }
 
-static void numbers_become_ranges(void **state)
+UNIT_TEST(numbers_become_ranges)
 {
-    (void)state;
     folds("host1 host2 host3 host7 other", "host[1-3,7],other");
     folds("host7 host3 host1 host2", "host[1-3,7]");
     folds("host1 host2", "host[1-2]");
@@ -39,9 +34,8 @@ static void numbers_become_ranges(void **state)
     folds("7 8", "[7-8]");
 }
 
-static void leading_zeros_stay_H1(void **state)
+UNIT_TEST(leading_zeros_stay_H1)
 {
-    (void)state;
     folds("host08 host09 host10 host11", "host[08-11]");
     folds("host8 host9 host10", "host[8-10]");
     folds("host7 host08", "host[7,08]");
@@ -52,9 +46,8 @@ static void leading_zeros_stay_H1(void **state)
     folds("n00 n01 n02", "n[00-02]");
 }
 
-static void prefixes_keep_their_order_and_names_are_once_H2(void **state)
+UNIT_TEST(prefixes_keep_their_order_and_names_are_once_H2)
 {
-    (void)state;
     folds("z1 a1 z2 a2", "z[1-2],a[1-2]");
     folds("a1 a1 a2 a1", "a[1-2]");
     folds("a a a", "a");
@@ -64,34 +57,21 @@ static void prefixes_keep_their_order_and_names_are_once_H2(void **state)
     folds("ab1 a1 abc1 ab2", "ab[1-2],a1,abc1");
 }
 
-static void too_many_digits_are_no_number(void **state)
+UNIT_TEST(too_many_digits_are_no_number)
 {
-    (void)state;
     folds("h123456789012345678 h123456789012345679", "h[123456789012345678-123456789012345679]");
     folds("h18446744073709551615 h18446744073709551616", "h18446744073709551615,h18446744073709551616");
 }
 
-static void what_is_no_name_is_told_P5(void **state)
+UNIT_TEST(what_is_no_name_is_told_P5)
 {
     static const char *const plain[] = { "host1", "a.b-c_d", "fe80::1", "7" };
     static const char *const other[] = { "", "a b", "a\nb", "#a", "-a", "a\"", "<a>", "a,b", "a[1]", "caf\xc3\xa9" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         assert_true(host_name_is_plain(plain[i]));
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         assert_false(host_name_is_plain(other[i]));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_become_ranges),
-        cmocka_unit_test(leading_zeros_stay_H1),
-        cmocka_unit_test(prefixes_keep_their_order_and_names_are_once_H2),
-        cmocka_unit_test(too_many_digits_are_no_number),
-        cmocka_unit_test(what_is_no_name_is_told_P5),
-    };
-
-    return cmocka_run_group_tests_name("host_list", tests, NULL, NULL);
-}
+UNIT_MAIN("host_list")

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inject_test.c - faults are read as they are spelled, and errors say how. What they do: stages_sim_test.c. */
 #include "harness/accept/inject.h"
+#include "harness/base/suite/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void faults_are_read(void **state)
+UNIT_TEST(faults_are_read)
 {
     struct inject i;
 
-    (void)state;
     assert_int_equal(inject_parse(&i, "rank:5=0.7,node:3=0.6,link:1-4=0.5,link:4>1=.25,stall:2,kill:0,flip:2@30,"
                                       "stall:1@soak,loss:6=0.05"),
                      RC_OK);
@@ -36,7 +31,7 @@ static void faults_are_read(void **state)
     assert_false(inject_has_losses(&i));
 }
 
-static void texts_are_read_back(void **state)
+UNIT_TEST(texts_are_read_back)
 {
     static const char *const text[] = {
         "rank:5=0.7", "node:3=0.123456789", "link:1-4=0.6",    "link:4>1=0.6", "stall:2",
@@ -45,7 +40,6 @@ static void texts_are_read_back(void **state)
     char out[64];
     struct inject i;
 
-    (void)state;
     for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
         assert_int_equal(inject_parse(&i, text[k]), RC_OK);
         inject_text(out, sizeof out, &i.fault[0]);
@@ -53,7 +47,7 @@ static void texts_are_read_back(void **state)
     }
 }
 
-static void errors_name_the_word(void **state)
+UNIT_TEST(errors_name_the_word)
 {
     static const struct {
         const char *text, *message;
@@ -90,7 +84,6 @@ static void errors_name_the_word(void **state)
     };
     struct inject i = { .n_faults = 77 };
 
-    (void)state;
     for (size_t k = 0; k < sizeof c / sizeof *c; k++) {
         if (inject_parse(&i, c[k].text) != RC_INVAL || !strstr(rc_message(), c[k].message))
             fail_msg("%s: %s", c[k].text, rc_message());
@@ -98,12 +91,11 @@ static void errors_name_the_word(void **state)
     }
 }
 
-static void there_is_room_for_so_many(void **state)
+UNIT_TEST(there_is_room_for_so_many)
 {
     char text[INJECT_MAX_FAULTS * 8 + 16] = "kill:1";
     struct inject i;
 
-    (void)state;
     for (int k = 1; k < INJECT_MAX_FAULTS; k++)
         strcat(text, ",kill:1");
     assert_int_equal(inject_parse(&i, text), RC_OK);
@@ -113,7 +105,7 @@ static void there_is_room_for_so_many(void **state)
     assert_non_null(strstr(rc_message(), "more than 32 faults"));
 }
 
-static void faults_are_of_what_there_is(void **state)
+UNIT_TEST(faults_are_of_what_there_is)
 {
     static const struct {
         const char *text, *message; /* of 4 nodes and 8 ranks */
@@ -128,7 +120,6 @@ static void faults_are_of_what_there_is(void **state)
     };
     struct inject i;
 
-    (void)state;
     for (size_t k = 0; k < sizeof c / sizeof *c; k++) {
         assert_int_equal(inject_parse(&i, c[k].text), RC_OK);
         assert_int_equal(inject_check(&i, 4, 8), c[k].message ? RC_INVAL : RC_OK);
@@ -136,11 +127,10 @@ static void faults_are_of_what_there_is(void **state)
     }
 }
 
-static void a_flip_is_of_its_rank(void **state)
+UNIT_TEST(a_flip_is_of_its_rank)
 {
     struct inject i;
 
-    (void)state;
     assert_int_equal(inject_parse(&i, "rank:2=0.5,flip:2@30,flip:3@4"), RC_OK);
     assert_ptr_equal(inject_flip(&i, 2), &i.fault[1]);
     assert_ptr_equal(inject_flip(&i, 3), &i.fault[2]);
@@ -148,16 +138,4 @@ static void a_flip_is_of_its_rank(void **state)
     assert_null(inject_flip(NULL, 2));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_are_read),
-        cmocka_unit_test(texts_are_read_back),
-        cmocka_unit_test(errors_name_the_word),
-        cmocka_unit_test(there_is_room_for_so_many),
-        cmocka_unit_test(faults_are_of_what_there_is),
-        cmocka_unit_test(a_flip_is_of_its_rank),
-    };
-
-    return cmocka_run_group_tests_name("inject", tests, NULL, NULL);
-}
+UNIT_MAIN("inject")

@@ -28,7 +28,7 @@ static void set_two(struct fixture *f)
     f->a.rank_order[RANK_ORDER_LAUNCHER].is_best = true;
 }
 
-static void a_better_order_is_told_without_a_limit(void **state)
+ON_A_FLEET(a_better_order_is_told_without_a_limit)
 {
     struct fixture *f = *state;
 
@@ -49,7 +49,7 @@ static void a_better_order_is_told_without_a_limit(void **state)
     assert_outcomes(f, ACCEPT_COLLECTIVES, OUTCOME_PASS, OUTCOME_PASS);
 }
 
-static void the_launchers_order_has_a_limit(void **state)
+ON_A_FLEET(the_launchers_order_has_a_limit)
 {
     struct fixture *f = *state;
 
@@ -74,7 +74,7 @@ static void the_launchers_order_has_a_limit(void **state)
 }
 
 /* Of one rank a node, in the order of the launcher. */
-static void orders_that_are_the_same_are_no_data(void **state)
+ON_A_FLEET(orders_that_are_the_same_are_no_data)
 {
     struct fixture *f = *state;
 
@@ -104,11 +104,10 @@ static void orders_that_are_the_same_are_no_data(void **state)
     assert_row(f, "rank_order_ratio", OUTCOME_NO_DATA, "rank_order_bytes is 0");
 }
 
-static void one_node_has_no_order(void **state)
+UNIT_TEST(one_node_has_no_order)
 {
     struct fixture f;
 
-    (void)state;
     open_fleet(&f, 1, 4);
     limits(&f, "least_rank_order_ratio=0.9");
     judge_it(&f);
@@ -118,7 +117,7 @@ static void one_node_has_no_order(void **state)
 }
 
 /* Of trainings in the best order, where they were asked for. */
-static void trainings_are_told_without_a_limit(void **state)
+ON_A_FLEET(trainings_are_told_without_a_limit)
 {
     struct fixture *f = *state;
 
@@ -152,15 +151,4 @@ static void trainings_are_told_without_a_limit(void **state)
     assert_int_equal(row->n_samples, 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_A_FLEET(a_better_order_is_told_without_a_limit),
-        ON_A_FLEET(trainings_are_told_without_a_limit),
-        ON_A_FLEET(the_launchers_order_has_a_limit),
-        ON_A_FLEET(orders_that_are_the_same_are_no_data),
-        cmocka_unit_test(one_node_has_no_order),
-    };
-
-    return cmocka_run_group_tests_name("judge_rank_orders", tests, NULL, NULL);
-}
+UNIT_MAIN("judge_rank_orders")

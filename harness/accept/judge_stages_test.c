@@ -5,7 +5,7 @@
 
 /* --- pairs --- */
 
-static void a_slow_node_fails(void **state)
+ON_A_FLEET(a_slow_node_fails)
 {
     struct fixture *f = *state;
 
@@ -23,7 +23,7 @@ static void a_slow_node_fails(void **state)
 }
 
 /* accept.J4 */
-static void pairs_below_the_limit_are_named(void **state)
+ON_A_FLEET(pairs_below_the_limit_are_named)
 {
     struct fixture *f = *state;
 
@@ -55,7 +55,7 @@ static void pairs_below_the_limit_are_named(void **state)
                                               "much; is it in bits, not bytes?");
 }
 
-static void latency_has_a_limit(void **state)
+ON_A_FLEET(latency_has_a_limit)
 {
     struct fixture *f = *state;
 
@@ -72,7 +72,7 @@ static void latency_has_a_limit(void **state)
 }
 
 /* accept.D2 */
-static void vacuous_tournaments_are_no_data(void **state)
+ON_A_FLEET(vacuous_tournaments_are_no_data)
 {
     struct fixture *f = *state;
 
@@ -89,11 +89,10 @@ static void vacuous_tournaments_are_no_data(void **state)
 }
 
 /* One node with one rank: whatever has nobody to compare with says so, and a limit is judged. */
-static void one_rank_has_nothing_to_compare_with(void **state)
+UNIT_TEST(one_rank_has_nothing_to_compare_with)
 {
     struct fixture f;
 
-    (void)state;
     open_fleet(&f, 1, 1);
     f.a.tournament.n_repeats = 0;
     f.a.n_collective = 0;
@@ -132,11 +131,10 @@ static void one_rank_has_nothing_to_compare_with(void **state)
     acceptance_close(&f.a);
 }
 
-static void two_nodes_need_a_limit(void **state)
+UNIT_TEST(two_nodes_need_a_limit)
 {
     struct fixture f;
 
-    (void)state;
     open_fleet(&f, 2, 4);
     judge_it(&f);
     assert_row(&f, "slow nodes and links", OUTCOME_NO_DATA,
@@ -156,7 +154,7 @@ static void two_nodes_need_a_limit(void **state)
 
 /* --- the other stages --- */
 
-static void facts_that_differ_fail(void **state)
+ON_A_FLEET(facts_that_differ_fail)
 {
     struct fixture *f = *state;
 
@@ -198,7 +196,7 @@ static void facts_that_differ_fail(void **state)
     assert_row(f, "all nodes agree", OUTCOME_NO_DATA, "no fact was asked for");
 }
 
-static void the_largest_size_keeps_the_limit(void **state)
+ON_A_FLEET(the_largest_size_keeps_the_limit)
 {
     struct fixture *f = *state;
 
@@ -220,7 +218,7 @@ static void the_largest_size_keeps_the_limit(void **state)
     assert_int_equal(f->a.stage[ACCEPT_COLLECTIVES].outcome, OUTCOME_FAIL);
 }
 
-static void sizes_that_are_missing_are_no_data(void **state)
+ON_A_FLEET(sizes_that_are_missing_are_no_data)
 {
     struct fixture *f = *state;
 
@@ -239,7 +237,7 @@ static void sizes_that_are_missing_are_no_data(void **state)
         "what it sends");
 }
 
-static void training_is_judged_at_all_nodes(void **state)
+ON_A_FLEET(training_is_judged_at_all_nodes)
 {
     struct fixture *f = *state;
 
@@ -269,7 +267,7 @@ static void cut_training(struct fixture *f, uint64_t trained, int n_parts)
 }
 
 /* Regression: a training that the time limit cut to a few steps passed. */
-static void too_few_steps_are_no_data_J2(void **state)
+ON_A_FLEET(too_few_steps_are_no_data_J2)
 {
     struct fixture *f = *state;
 
@@ -292,7 +290,7 @@ static void too_few_steps_are_no_data_J2(void **state)
     assert_outcomes(f, ACCEPT_TRAINING, OUTCOME_FAIL, OUTCOME_FAIL);
 }
 
-static void rows_show_the_steps_that_were_measured(void **state)
+ON_A_FLEET(rows_show_the_steps_that_were_measured)
 {
     struct fixture *f = *state;
 
@@ -319,7 +317,7 @@ static void rows_show_the_steps_that_were_measured(void **state)
                "1 part of the training was measured; 2 parts of 5 steps would be judged");
 }
 
-static void corruption_names_rank_step_and_segment(void **state)
+ON_A_FLEET(corruption_names_rank_step_and_segment)
 {
     struct fixture *f = *state;
 
@@ -343,7 +341,7 @@ static void corruption_names_rank_step_and_segment(void **state)
     assert_outcomes(f, ACCEPT_INTEGRITY, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
 }
 
-static void the_soak_drifts_and_straggles(void **state)
+ON_A_FLEET(the_soak_drifts_and_straggles)
 {
     struct fixture *f = *state;
 
@@ -378,24 +376,4 @@ static void the_soak_drifts_and_straggles(void **state)
     assert_outcomes(f, ACCEPT_SOAK, OUTCOME_PASS, OUTCOME_PASS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_A_FLEET(a_slow_node_fails),
-        ON_A_FLEET(pairs_below_the_limit_are_named),
-        ON_A_FLEET(latency_has_a_limit),
-        ON_A_FLEET(vacuous_tournaments_are_no_data),
-        cmocka_unit_test(one_rank_has_nothing_to_compare_with),
-        cmocka_unit_test(two_nodes_need_a_limit),
-        ON_A_FLEET(facts_that_differ_fail),
-        ON_A_FLEET(the_largest_size_keeps_the_limit),
-        ON_A_FLEET(sizes_that_are_missing_are_no_data),
-        ON_A_FLEET(training_is_judged_at_all_nodes),
-        ON_A_FLEET(too_few_steps_are_no_data_J2),
-        ON_A_FLEET(rows_show_the_steps_that_were_measured),
-        ON_A_FLEET(corruption_names_rank_step_and_segment),
-        ON_A_FLEET(the_soak_drifts_and_straggles),
-    };
-
-    return cmocka_run_group_tests_name("judge_stages", tests, NULL, NULL);
-}
+UNIT_MAIN("judge_stages")

@@ -17,7 +17,7 @@ static void add_wrong_pull(struct fixture *f, int rank, uint64_t n_wrong)
 }
 
 /* accept.D3: of few ranks each has its finding; where most got something wrong, whose it was is not known. */
-static void wrong_sums_fail(void **state)
+ON_A_FLEET(wrong_sums_fail)
 {
     struct fixture *f = *state;
 
@@ -60,7 +60,7 @@ static void wrong_sums_fail(void **state)
 
 /* Sums of one size that were checked twice, in two orders of ranks: a rank is wrong once, and nobody else counts.
  * Regression: wrong sums in two orders counted as two ranks, and nobody was blamed. */
-static void wrong_sums_of_a_rank_are_one(void **state)
+ON_A_FLEET(wrong_sums_of_a_rank_are_one)
 {
     struct fixture *f = *state;
 
@@ -82,7 +82,7 @@ static void wrong_sums_of_a_rank_are_one(void **state)
 
 /* accept.D3: what one worker of seven pulls wrongly is its own fault; what most do may be the server's, which is rank
  * 6. */
-static void wrong_pulls_fail(void **state)
+ON_A_FLEET(wrong_pulls_fail)
 {
     struct fixture *f = *state;
 
@@ -116,11 +116,10 @@ static void wrong_pulls_fail(void **state)
 }
 
 /* One node: the server is its last rank. Its one worker alone has a wrong pull: whose fault it is is not known. */
-static void a_pull_of_one_worker_blames_nobody(void **state)
+UNIT_TEST(a_pull_of_one_worker_blames_nobody)
 {
     struct fixture f;
 
-    (void)state;
     open_fleet(&f, 1, 2);
     limits(&f, "stages=ps");
     add_wrong_pull(&f, 0, 1);
@@ -133,14 +132,4 @@ static void a_pull_of_one_worker_blames_nobody(void **state)
     acceptance_close(&f.a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_A_FLEET(wrong_sums_fail),
-        ON_A_FLEET(wrong_sums_of_a_rank_are_one),
-        ON_A_FLEET(wrong_pulls_fail),
-        cmocka_unit_test(a_pull_of_one_worker_blames_nobody),
-    };
-
-    return cmocka_run_group_tests_name("judge_sums", tests, NULL, NULL);
-}
+UNIT_MAIN("judge_sums")

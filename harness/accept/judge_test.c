@@ -4,7 +4,7 @@
 
 /* --- the whole --- */
 
-static void a_healthy_fleet_passes(void **state)
+ON_A_FLEET(a_healthy_fleet_passes)
 {
     struct fixture *f = *state;
 
@@ -28,7 +28,7 @@ static void a_healthy_fleet_passes(void **state)
 }
 
 /* accept.J1, D2: skipped on request is no hindrance, nothing but that is no pass. */
-static void stages_left_out_are_skipped(void **state)
+ON_A_FLEET(stages_left_out_are_skipped)
 {
     struct fixture *f = *state;
 
@@ -47,7 +47,7 @@ static void stages_left_out_are_skipped(void **state)
     assert_row(f, "soak not run", OUTCOME_SKIPPED, "soak_minutes is 0");
 }
 
-static void a_stage_that_was_not_run_is_no_data(void **state)
+ON_A_FLEET(a_stage_that_was_not_run_is_no_data)
 {
     struct fixture *f = *state;
 
@@ -76,7 +76,7 @@ static void a_stage_that_was_not_run_is_no_data(void **state)
 }
 
 /* accept.A3: what is on disk when the process is killed. Regression: a test that a signal stopped said FAIL. */
-static void a_partial_test_is_no_verdict(void **state)
+ON_A_FLEET(a_partial_test_is_no_verdict)
 {
     struct fixture *f = *state;
 
@@ -97,7 +97,7 @@ static void a_partial_test_is_no_verdict(void **state)
 }
 
 /* Who is lost comes before what is certain otherwise. Regression: the first line did not name the lost rank. */
-static void a_lost_rank_is_the_first_finding(void **state)
+ON_A_FLEET(a_lost_rank_is_the_first_finding)
 {
     struct fixture *f = *state;
 
@@ -114,7 +114,7 @@ static void a_lost_rank_is_the_first_finding(void **state)
 }
 
 /* accept.J2: what was measured before the end can fail, but not pass. */
-static void a_stage_that_was_ended_does_not_pass(void **state)
+ON_A_FLEET(a_stage_that_was_ended_does_not_pass)
 {
     struct fixture *f = *state;
 
@@ -130,7 +130,7 @@ static void a_stage_that_was_ended_does_not_pass(void **state)
     assert_outcomes(f, ACCEPT_COMPUTE, OUTCOME_NO_DATA, OUTCOME_NO_DATA);
 }
 
-static void findings_are_in_order(void **state)
+ON_A_FLEET(findings_are_in_order)
 {
     struct fixture *f = *state;
 
@@ -150,7 +150,7 @@ static void findings_are_in_order(void **state)
 
 /* --- ranks --- */
 
-static void an_outlier_fails(void **state)
+ON_A_FLEET(an_outlier_fails)
 {
     struct fixture *f = *state;
 
@@ -167,7 +167,7 @@ static void an_outlier_fails(void **state)
 }
 
 /* accept.J6. Of half of the ranks: one alone is an outlier. Regression: a machine of which others took 91 % passed. */
-static void a_busy_machine_never_passes(void **state)
+ON_A_FLEET(a_busy_machine_never_passes)
 {
     struct fixture *f = *state;
 
@@ -191,7 +191,7 @@ static void a_busy_machine_never_passes(void **state)
     assert_false(has_row(f, "quiet machine"));
 }
 
-static void a_rank_below_the_limit_is_named(void **state)
+ON_A_FLEET(a_rank_below_the_limit_is_named)
 {
     struct fixture *f = *state;
 
@@ -220,7 +220,7 @@ static void a_rank_below_the_limit_is_named(void **state)
 }
 
 /* accept.J3 */
-static void an_interval_that_holds_the_limit_is_said(void **state)
+ON_A_FLEET(an_interval_that_holds_the_limit_is_said)
 {
     struct fixture *f = *state;
 
@@ -237,7 +237,7 @@ static void an_interval_that_holds_the_limit_is_said(void **state)
 }
 
 /* accept.J4: nobody twice, a whole node as one, the whole fleet as one. */
-static void breakers_are_named_as_what_they_are(void **state)
+ON_A_FLEET(breakers_are_named_as_what_they_are)
 {
     struct fixture *f = *state;
 
@@ -258,7 +258,7 @@ static void breakers_are_named_as_what_they_are(void **state)
 }
 
 /* accept.D1, J2 */
-static void values_that_are_missing_are_no_data(void **state)
+ON_A_FLEET(values_that_are_missing_are_no_data)
 {
     struct fixture *f = *state;
 
@@ -281,7 +281,7 @@ static void values_that_are_missing_are_no_data(void **state)
     assert_row(f, "outliers of flops_per_s", OUTCOME_NO_DATA, "no rank has a value");
 }
 
-static void a_metric_that_is_missing_is_no_data(void **state)
+ON_A_FLEET(a_metric_that_is_missing_is_no_data)
 {
     struct fixture *f = *state;
     double *value = f->a.metric[METRIC_MEMORY].value;
@@ -295,7 +295,7 @@ static void a_metric_that_is_missing_is_no_data(void **state)
     f->a.metric[METRIC_MEMORY].value = value;
 }
 
-static void too_few_repeats_are_no_data(void **state)
+ON_A_FLEET(too_few_repeats_are_no_data)
 {
     struct fixture *f = *state;
 
@@ -309,7 +309,7 @@ static void too_few_repeats_are_no_data(void **state)
 }
 
 /* Who judges gives the criteria as they are in the file: of few nodes all repeats are asked for. */
-static void few_nodes_are_judged_by_all_repeats(void **state)
+ON_A_FLEET(few_nodes_are_judged_by_all_repeats)
 {
     struct fixture *f = *state, eight;
 
@@ -327,26 +327,4 @@ static void few_nodes_are_judged_by_all_repeats(void **state)
     acceptance_close(&eight.a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_A_FLEET(a_healthy_fleet_passes),
-        ON_A_FLEET(stages_left_out_are_skipped),
-        ON_A_FLEET(a_stage_that_was_not_run_is_no_data),
-        ON_A_FLEET(a_stage_that_was_ended_does_not_pass),
-        ON_A_FLEET(findings_are_in_order),
-        ON_A_FLEET(a_partial_test_is_no_verdict),
-        ON_A_FLEET(a_lost_rank_is_the_first_finding),
-        ON_A_FLEET(an_outlier_fails),
-        ON_A_FLEET(a_busy_machine_never_passes),
-        ON_A_FLEET(a_rank_below_the_limit_is_named),
-        ON_A_FLEET(an_interval_that_holds_the_limit_is_said),
-        ON_A_FLEET(breakers_are_named_as_what_they_are),
-        ON_A_FLEET(values_that_are_missing_are_no_data),
-        ON_A_FLEET(a_metric_that_is_missing_is_no_data),
-        ON_A_FLEET(too_few_repeats_are_no_data),
-        ON_A_FLEET(few_nodes_are_judged_by_all_repeats),
-    };
-
-    return cmocka_run_group_tests_name("judge", tests, NULL, NULL);
-}
+UNIT_MAIN("judge")

@@ -3,15 +3,11 @@
 #include "harness/accept/late.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/accept/judge_parts.h"
+#include "harness/base/suite/unit.h"
 
 enum { N_REPEATS = 3, N_ROUNDS = 40 };
 
@@ -37,9 +33,8 @@ static void late(struct acceptance *a, int repeat, int i, int j, int n_late)
         (double)n_late / N_ROUNDS;
 }
 
-static void chance_is_fishers(void **state)
+UNIT_TEST(chance_is_fishers)
 {
-    (void)state;
     /* Fisher's tea: 4 of 4 cups right, of 8 of which 4 are */
     assert_true(fabs(late_chance(4, 4, 4, 8) - 1.0 / 70) < 1e-12);
     assert_true(fabs(late_chance(3, 4, 4, 8) - 17.0 / 70) < 1e-12);
@@ -48,20 +43,18 @@ static void chance_is_fishers(void **state)
     assert_true(late_chance(0, 8, 4, 8) == 1); /* k below the least that can be */
 }
 
-static void lateness_is_a_time_out(void **state)
+UNIT_TEST(lateness_is_a_time_out)
 {
-    (void)state;
     assert_true(is_late(0.2, 1e-4));
     assert_false(is_late(0.01, 1e-4)); /* a busy host */
     assert_false(is_late(0.2, 0.1));   /* a slow link */
 }
 
 /* Node 2 of 5 loses a little with everybody. */
-static void a_lossy_node_is_named_L1(void **state)
+UNIT_TEST(a_lossy_node_is_named_L1)
 {
     struct acceptance a = { .n_nodes = 0 };
 
-    (void)state;
     fleet(&a, 5);
     for (int j = 0; j < 5; j++)
         for (int r = 0; r < N_REPEATS && j != 2; r++)
@@ -78,11 +71,10 @@ static void a_lossy_node_is_named_L1(void **state)
     acceptance_close(&a);
 }
 
-static void a_lossy_link_is_no_node_L1(void **state)
+UNIT_TEST(a_lossy_link_is_no_node_L1)
 {
     struct acceptance a = { .n_nodes = 0 };
 
-    (void)state;
     fleet(&a, 5);
     for (int r = 0; r < N_REPEATS; r++)
         late(&a, r, 1, 3, 4);
@@ -96,11 +88,10 @@ static void a_lossy_link_is_no_node_L1(void **state)
 }
 
 /* Two nodes: the worse does not hide the other, whose pair with it counts no more. */
-static void two_lossy_nodes_are_named(void **state)
+UNIT_TEST(two_lossy_nodes_are_named)
 {
     struct acceptance a = { .n_nodes = 0 };
 
-    (void)state;
     fleet(&a, 8);
     for (int r = 0; r < N_REPEATS; r++)
         for (int j = 0; j < 8; j++) {
@@ -117,11 +108,10 @@ static void two_lossy_nodes_are_named(void **state)
 }
 
 /* One repeat in which a host stood still; few late ones; all alike; two nodes. */
-static void what_proves_nothing_blames_nobody_L2_L3(void **state)
+UNIT_TEST(what_proves_nothing_blames_nobody_L2_L3)
 {
     struct acceptance a = { .n_nodes = 0 };
 
-    (void)state;
     fleet(&a, 5);
     for (int j = 0; j < 5; j++)
         if (j != 2)
@@ -156,13 +146,12 @@ static void what_proves_nothing_blames_nobody_L2_L3(void **state)
 }
 
 /* The row fails by the finding, shows the worst pair, and is left out where nobody counted. */
-static void the_row_says_who(void **state)
+UNIT_TEST(the_row_says_who)
 {
     struct acceptance a = { .n_nodes = 0 };
     struct criteria c;
     struct judging j = { &a, &c, terms };
 
-    (void)state;
     criteria_default(&c);
     fleet(&a, 4);
     assert_int_equal(judge_late(&j), RC_OK);
@@ -183,14 +172,4 @@ static void the_row_says_who(void **state)
     acceptance_close(&a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chance_is_fishers),         cmocka_unit_test(lateness_is_a_time_out),
-        cmocka_unit_test(a_lossy_node_is_named_L1),  cmocka_unit_test(a_lossy_link_is_no_node_L1),
-        cmocka_unit_test(two_lossy_nodes_are_named), cmocka_unit_test(what_proves_nothing_blames_nobody_L2_L3),
-        cmocka_unit_test(the_row_says_who),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("late")

@@ -2,13 +2,9 @@
 /* matches_test.c - turns of the rounds of tournaments whose nodes share kernels, or not. */
 #include "harness/accept/matches.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/bench/circle.h"
 
 enum { MAX_NODES = 17 };
@@ -48,11 +44,10 @@ static int look(struct tournament_of *t, int round)
     return n_turns;
 }
 
-static void kernels_are_never_shared_K1(void **state)
+UNIT_TEST(kernels_are_never_shared_K1)
 {
     static struct tournament_of t;
 
-    (void)state;
     for (int n_nodes = 2; n_nodes <= MAX_NODES; n_nodes++)
         for (int n_kernels = 1; n_kernels <= n_nodes; n_kernels++) {
             set_up(&t, n_nodes, n_kernels);
@@ -66,12 +61,11 @@ static void kernels_are_never_shared_K1(void **state)
         }
 }
 
-static void unwanted_matches_have_no_turn_K2(void **state)
+UNIT_TEST(unwanted_matches_have_no_turn_K2)
 {
     static struct tournament_of t;
     int n_turns = 0;
 
-    (void)state;
     set_up(&t, 9, 1);
     memset(t.wanted, 0, sizeof t.wanted);
     t.wanted[2 * 9 + 7] = t.wanted[7 * 9 + 3] = t.wanted[0 * 9 + 1] = true;
@@ -81,10 +75,4 @@ static void unwanted_matches_have_no_turn_K2(void **state)
     assert_true(match_is_wanted(&t.m, 7, 2) && match_is_wanted(&t.m, 3, 7) && !match_is_wanted(&t.m, 2, 3));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(kernels_are_never_shared_K1),
-                                        cmocka_unit_test(unwanted_matches_have_no_turn_K2) };
-
-    return cmocka_run_group_tests_name("matches", tests, NULL, NULL);
-}
+UNIT_MAIN("matches")

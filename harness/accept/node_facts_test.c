@@ -7,7 +7,7 @@
 #include "harness/base/suite/file_tree.h"
 #include "harness/report/manifest.h"
 
-static void links_tell_state_and_speed(void **state)
+UNIT_TEST_WITH(links_tell_state_and_speed, open_tree, close_tree)
 {
     struct tree *t = *state;
     struct node_facts f;
@@ -28,7 +28,7 @@ static void links_tell_state_and_speed(void **state)
 }
 
 /* The speed of a veth is a number that nobody measured. */
-static void links_without_hardware_tell_nothing(void **state)
+UNIT_TEST_WITH(links_without_hardware_tell_nothing, open_tree, close_tree)
 {
     struct tree *t = *state;
     struct node_facts f;
@@ -43,7 +43,7 @@ static void links_without_hardware_tell_nothing(void **state)
     assert_string_equal(f.text[TEXT_LINK_STATE], "");
 }
 
-static void drivers_have_their_version(void **state)
+UNIT_TEST_WITH(drivers_have_their_version, open_tree, close_tree)
 {
     struct tree *t = *state;
     struct node_facts f;
@@ -62,7 +62,7 @@ static void drivers_have_their_version(void **state)
     assert_string_equal(f.text[TEXT_GPU_DRIVER], "580.65.06");
 }
 
-static void every_port_of_infiniband_is_told(void **state)
+UNIT_TEST_WITH(every_port_of_infiniband_is_told, open_tree, close_tree)
 {
     struct tree *t = *state;
     struct node_facts f;
@@ -91,12 +91,11 @@ static void every_port_of_infiniband_is_told(void **state)
     assert_true(f.number[NUMBER_LINK_BITS_PER_S] == 400e9);
 }
 
-static void this_machine_tells(void **state)
+UNIT_TEST(this_machine_tells)
 {
     struct node_facts f;
     char version[NODE_TEXT_BYTES];
 
-    (void)state;
     node_facts_init(&f);
     node_facts_read(&f, "");
     manifest_version(version, sizeof version);
@@ -109,15 +108,4 @@ static void this_machine_tells(void **state)
     assert_true(isnan(f.number[NUMBER_CLOCK_S]) && isnan(f.number[NUMBER_RANKS]));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(links_tell_state_and_speed, open_tree, close_tree),
-        cmocka_unit_test_setup_teardown(links_without_hardware_tell_nothing, open_tree, close_tree),
-        cmocka_unit_test_setup_teardown(drivers_have_their_version, open_tree, close_tree),
-        cmocka_unit_test_setup_teardown(every_port_of_infiniband_is_told, open_tree, close_tree),
-        cmocka_unit_test(this_machine_tells),
-    };
-
-    return cmocka_run_group_tests_name("node_facts", tests, NULL, NULL);
-}
+UNIT_MAIN("node_facts")

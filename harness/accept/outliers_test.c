@@ -3,14 +3,9 @@
 #include "harness/accept/outliers.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "harness/accept/suite/synthetic_fleet.h"
+#include "harness/base/suite/unit.h"
 
 static void assert_near(double value, double expected)
 {
@@ -34,12 +29,11 @@ static void find(struct acceptance *a, int metric)
     assert_int_equal(outliers_find(a, metric, &synthetic_terms), RC_OK);
 }
 
-static void a_slow_rank(void **state)
+UNIT_TEST(a_slow_rank)
 {
     const double rate[] = { 100, 101, 99, 70, 102, 98, 100, 100 };
     struct acceptance a;
 
-    (void)state;
     ranks_with(&a, METRIC_GEMM, rate, 8, 1);
     find(&a, METRIC_GEMM);
     assert_int_equal(a.n_findings, 1);
@@ -56,12 +50,11 @@ static void a_slow_rank(void **state)
     acceptance_close(&a);
 }
 
-static void a_fast_rank_is_no_outlier(void **state)
+UNIT_TEST(a_fast_rank_is_no_outlier)
 {
     const double rate[] = { 100, 101, 99, 170, 102, 98, 100, 100 };
     struct acceptance a;
 
-    (void)state;
     ranks_with(&a, METRIC_MEMORY, rate, 8, 1);
     find(&a, METRIC_MEMORY);
     assert_int_equal(a.n_findings, 0);
@@ -69,12 +62,11 @@ static void a_fast_rank_is_no_outlier(void **state)
 }
 
 /* Both ranks of node 1 are slow, and one of node 3; the worst comes first. */
-static void a_node_of_slow_ranks(void **state)
+UNIT_TEST(a_node_of_slow_ranks)
 {
     const double rate[] = { 100, 101, 70, 74, 99, 100, 60, 101, 100, 99, 101, 100, 100, 100 };
     struct acceptance a;
 
-    (void)state;
     ranks_with(&a, METRIC_GEMM, rate, 14, 2);
     find(&a, METRIC_GEMM);
     assert_int_equal(a.n_findings, 2);
@@ -88,12 +80,11 @@ static void a_node_of_slow_ranks(void **state)
     acceptance_close(&a);
 }
 
-static void detours_may_be_none(void **state)
+UNIT_TEST(detours_may_be_none)
 {
     const double none[] = { 0, 0, 0, 0.05, 0, 0.009, 0 }, late_s[] = { 0, 1e-6, 0, 2e-2, 0, 8e-4, 0 };
     struct acceptance a;
 
-    (void)state;
     ranks_with(&a, METRIC_DETOUR, none, 7, 1);
     find(&a, METRIC_DETOUR);
     assert_int_equal(a.n_findings, 1); /* 0.9 % of the time is little, however few the others lose */
@@ -109,24 +100,22 @@ static void detours_may_be_none(void **state)
     acceptance_close(&a);
 }
 
-static void a_noisy_fleet_blames_nobody(void **state)
+UNIT_TEST(a_noisy_fleet_blames_nobody)
 {
     const double detour[] = { 0.01, 0.06, 0.02, 0.11, 0.04, 0.08, 0.03, 0.15 };
     struct acceptance a;
 
-    (void)state;
     ranks_with(&a, METRIC_DETOUR, detour, 8, 1);
     find(&a, METRIC_DETOUR);
     assert_int_equal(a.n_findings, 0);
     acceptance_close(&a);
 }
 
-static void too_little_to_tell(void **state)
+UNIT_TEST(too_little_to_tell)
 {
     const double two[] = { 100, 50 }, rate[] = { 100, 100, 100, 50, 100, 100 };
     struct acceptance a;
 
-    (void)state;
     ranks_with(&a, METRIC_GEMM, two, 2, 1);
     find(&a, METRIC_GEMM);
     find(&a, METRIC_MEMORY); /* not measured */
@@ -147,12 +136,11 @@ static void too_little_to_tell(void **state)
 }
 
 /* The steps' times are those of stragglers: who waits is a victim. */
-static void steps_are_left_to_stragglers(void **state)
+UNIT_TEST(steps_are_left_to_stragglers)
 {
     const double wait[] = { 1, 1, 1, 9, 1, 1, 1 };
     struct acceptance a;
 
-    (void)state;
     ranks_with(&a, METRIC_STEP_WAIT, wait, 7, 1);
     find(&a, METRIC_STEP_WAIT);
     assert_int_equal(a.n_findings, 0);
@@ -163,12 +151,11 @@ static void steps_are_left_to_stragglers(void **state)
     acceptance_close(&a);
 }
 
-static void open_until_the_evidence_is_in(void **state)
+UNIT_TEST(open_until_the_evidence_is_in)
 {
     const double rate[] = { 100, 101, 99, 70, 102, 98, 100, 100 }, near[] = { 100, 100, 100, 91, 100, 100, 100, 100 };
     struct acceptance a;
 
-    (void)state;
     ranks_with(&a, METRIC_GEMM, rate, 8, 1);
     assert_false(outliers_open(&a, METRIC_GEMM, &synthetic_terms));
     a.metric[METRIC_GEMM].value[2 * 5] = NAN;
@@ -182,13 +169,12 @@ static void open_until_the_evidence_is_in(void **state)
     acceptance_close(&a);
 }
 
-static void looks_share_the_rate(void **state)
+UNIT_TEST(looks_share_the_rate)
 {
     const double rate[] = { 100, 101, 99, 88, 102, 98, 100, 103 };
     struct blame_terms terms = synthetic_terms;
     struct acceptance a;
 
-    (void)state;
     ranks_with(&a, METRIC_GEMM, rate, 8, 1);
     assert_int_equal(outliers_find(&a, METRIC_GEMM, &terms), RC_OK);
     assert_int_equal(a.n_findings, 1);
@@ -204,19 +190,4 @@ static void looks_share_the_rate(void **state)
     acceptance_close(&a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_rank),
-        cmocka_unit_test(a_fast_rank_is_no_outlier),
-        cmocka_unit_test(a_node_of_slow_ranks),
-        cmocka_unit_test(detours_may_be_none),
-        cmocka_unit_test(a_noisy_fleet_blames_nobody),
-        cmocka_unit_test(too_little_to_tell),
-        cmocka_unit_test(steps_are_left_to_stragglers),
-        cmocka_unit_test(open_until_the_evidence_is_in),
-        cmocka_unit_test(looks_share_the_rate),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("outliers")

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preflight_rows_test.c - the node that differs is named, and the limit that it breaks. */
 #include "harness/accept/preflight_rows.h"
+#include "harness/base/suite/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_NODES = 5, N_RANKS = 10 };
 
@@ -101,7 +97,7 @@ static void assert_has(const struct fixture *f, int i, const char *has)
     assert_string_equal(f->a.difference[i].has, has);
 }
 
-static void equal_nodes_pass(void **state)
+UNIT_TEST_WITH(equal_nodes_pass, open_fixture, close_fixture)
 {
     struct fixture *f = *state;
 
@@ -122,7 +118,7 @@ static void equal_nodes_pass(void **state)
 }
 
 /* Regression: only the first node that differed was named. */
-static void the_node_that_differs_is_named(void **state)
+UNIT_TEST_WITH(the_node_that_differs_is_named, open_fixture, close_fixture)
 {
     struct fixture *f = *state;
 
@@ -151,7 +147,7 @@ static void the_node_that_differs_is_named(void **state)
 }
 
 /* Rank 0's node has no say of its own: the first that differs from most may be node 0. */
-static void most_decide(void **state)
+UNIT_TEST_WITH(most_decide, open_fixture, close_fixture)
 {
     struct fixture *f = *state;
 
@@ -163,7 +159,7 @@ static void most_decide(void **state)
     assert_has(f, 1, "Open MPI v5.0.0");
 }
 
-static void nearly_equal_memory_is_equal(void **state)
+UNIT_TEST_WITH(nearly_equal_memory_is_equal, open_fixture, close_fixture)
 {
     struct fixture *f = *state;
 
@@ -172,7 +168,7 @@ static void nearly_equal_memory_is_equal(void **state)
     assert_row(f, "memory", OUTCOME_PASS, "64.0 GiB", -1, "");
 }
 
-static void limits_are_of_every_node(void **state)
+UNIT_TEST_WITH(limits_are_of_every_node, open_fixture, close_fixture)
 {
     struct fixture *f = *state;
 
@@ -194,7 +190,7 @@ static void limits_are_of_every_node(void **state)
     assert_has(f, f->a.n_differences - 1, "+0.002000 s, more than most_clock_skew_s: 0.0015");
 }
 
-static void a_link_that_is_down_everywhere_fails(void **state)
+UNIT_TEST_WITH(a_link_that_is_down_everywhere_fails, open_fixture, close_fixture)
 {
     struct fixture *f = *state;
 
@@ -209,7 +205,7 @@ static void a_link_that_is_down_everywhere_fails(void **state)
     BLAMED(f, "link state", 0, 1, 3, 4);
 }
 
-static void a_limit_of_what_nobody_tells_has_no_data(void **state)
+UNIT_TEST_WITH(a_limit_of_what_nobody_tells_has_no_data, open_fixture, close_fixture)
 {
     struct fixture *f = *state;
 
@@ -239,7 +235,7 @@ static void compare_first(struct fixture *f, int n_nodes)
 }
 
 /* One clock, or none, keeps no limit; without a limit nobody asks. */
-static void clocks_that_are_not_measured_have_no_data(void **state)
+UNIT_TEST_WITH(clocks_that_are_not_measured_have_no_data, open_fixture, close_fixture)
 {
     struct fixture *f = *state;
 
@@ -266,7 +262,7 @@ static void clocks_that_are_not_measured_have_no_data(void **state)
 }
 
 /* Two nodes: whose version is right nobody knows. */
-static void without_a_majority_nobody_is_blamed(void **state)
+UNIT_TEST_WITH(without_a_majority_nobody_is_blamed, open_fixture, close_fixture)
 {
     struct fixture *f = *state;
 
@@ -304,7 +300,7 @@ static void without_a_majority_nobody_is_blamed(void **state)
 }
 
 /* Whoever is named in a text too long for it is cut, and the text ends. */
-static void many_values_are_cut(void **state)
+UNIT_TEST_WITH(many_values_are_cut, open_fixture, close_fixture)
 {
     struct fixture *f = *state;
 
@@ -322,20 +318,4 @@ static void many_values_are_cut(void **state)
     assert_non_null(strstr(find_row(f, "CPU")->other, " (h3), 1 have others"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(equal_nodes_pass, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(the_node_that_differs_is_named, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(most_decide, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(nearly_equal_memory_is_equal, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(limits_are_of_every_node, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(a_link_that_is_down_everywhere_fails, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(a_limit_of_what_nobody_tells_has_no_data, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(clocks_that_are_not_measured_have_no_data, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(without_a_majority_nobody_is_blamed, open_fixture, close_fixture),
-        cmocka_unit_test_setup_teardown(many_values_are_cut, open_fixture, close_fixture),
-    };
-
-    return cmocka_run_group_tests_name("preflight_rows", tests, NULL, NULL);
-}
+UNIT_MAIN("preflight_rows")

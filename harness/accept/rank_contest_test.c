@@ -6,17 +6,12 @@
  * rank_contest_test.c CASE      one run, in sim, where rates are those that the description gives: links carry so many
  * flows at once
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/accept/suite/training_kit.h"
+#include "harness/base/suite/unit.h"
 
 enum { VECTOR_BYTES = 4 << 20 };
 
@@ -75,12 +70,11 @@ static void assert_places(const struct kit_run *run, enum rank_order_kind kind, 
 }
 
 /* Four hosts on one switch, with three ranks each: spread sends three messages at once by each card. */
-static void spread_shares_cards(void **state)
+UNIT_TEST_OF("sim", spread_shares_cards)
 {
     static const int spread[] = { 0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11 };
     struct kit_run run = contest(12, HOSTS_ "ranks_per_host_count=3");
 
-    (void)state;
     kit_must_run(&run);
     assert_rate(&run, RANK_ORDER_LAUNCHER, 1, 1);
     assert_rate(&run, RANK_ORDER_SPREAD, 3, 1. / 3);
@@ -95,12 +89,11 @@ static void spread_shares_cards(void **state)
 }
 
 /* Hosts are dealt out to two racks, a rank on each: as they are numbered every message crosses, four by each uplink. */
-static void racks_are_crossed_once(void **state)
+UNIT_TEST_OF("sim", racks_are_crossed_once)
 {
     static const int by_racks[] = { 0, 2, 4, 6, 1, 3, 5, 7 };
     struct kit_run run = contest(8, HOSTS_ RACKS_ "job_placement=spread");
 
-    (void)state;
     kit_must_run(&run);
     assert_rate(&run, RANK_ORDER_LAUNCHER, 4, 1);
     assert_rate(&run, RANK_ORDER_SWITCHES, 1, 4);
@@ -114,11 +107,10 @@ static void racks_are_crossed_once(void **state)
 
 /* Two ranks on each host, in the launcher's order, which is packed: spread takes each uplink for two messages at once.
  */
-static void spread_crosses_racks_twice(void **state)
+UNIT_TEST_OF("sim", spread_crosses_racks_twice)
 {
     struct kit_run run = contest(16, HOSTS_ RACKS_ "ranks_per_host_count=2");
 
-    (void)state;
     run.stage[0] = stage_collectives; /* without a tournament nothing is known but racks */
     run.stage[1] = NULL;
     kit_must_run(&run);
@@ -132,11 +124,9 @@ static void spread_crosses_racks_twice(void **state)
 }
 
 /* One rank a host and one switch: there is one order, and nothing is measured. */
-static void equal_orders_take_no_time(void **state)
+UNIT_TEST_OF("sim", equal_orders_take_no_time)
 {
     struct kit_run run = contest(5, HOSTS_ "ranks_per_host_count=1");
-
-    (void)state;
 
     snprintf(run.criteria.collective_bytes, sizeof run.criteria.collective_bytes, "4");
     kit_must_run(&run);
@@ -148,12 +138,11 @@ static void equal_orders_take_no_time(void **state)
 }
 
 /* The limit comes in the second repeat of orders; what was measured is kept, and the reason said. */
-static void a_limit_ends_repeats_S2(void **state)
+UNIT_TEST_OF("sim", a_limit_ends_repeats_S2)
 {
     struct kit_run run = contest(12, HOSTS_ "ranks_per_host_count=3");
     const double packed_s = (double)VECTOR_BYTES * 2 * 11 / 12 / CARD_BYTES_PER_S;
 
-    (void)state;
     snprintf(run.criteria.collective_bytes, sizeof run.criteria.collective_bytes, "4");
     run.criteria.stage_limit_s = packed_s * (1 + 3) * 2.5; /* once to begin with, then repeats */
     kit_must_run(&run);
@@ -177,11 +166,10 @@ static void assert_one_repeat(const struct kit_run *run)
     assert_int_equal(acceptance_best_rank_order(&run->accepted), -1);
 }
 
-static void a_killed_rank_leaves_whole_repeats(void **state)
+UNIT_TEST_OF("sim", a_killed_rank_leaves_whole_repeats)
 {
     struct kit_run run = contest(12, HOSTS_ "ranks_per_host_count=3");
 
-    (void)state;
     run.inject = "kill:4@collectives";
     assert_int_equal(kit_run_stages(&run), RC_PEER);
     assert_non_null(strstr(rc_message(), "rank 4"));
@@ -191,11 +179,10 @@ static void a_killed_rank_leaves_whole_repeats(void **state)
     kit_close(&run);
 }
 
-static void no_bytes_no_orders(void **state)
+UNIT_TEST_OF("sim", no_bytes_no_orders)
 {
     struct kit_run run = contest(6, HOSTS_ "ranks_per_host_count=3");
 
-    (void)state;
     run.criteria.rank_order_bytes = 0;
     kit_must_run(&run);
     assert_int_equal(run.accepted.n_collective, 2);
@@ -217,11 +204,10 @@ static struct kit_run threads(int n_ranks, bool node_per_rank)
 }
 
 /* Nobody says on which switches nodes are, nor how fast they are: there is one order. */
-static void threads_have_one_order(void **state)
+UNIT_TEST(threads_have_one_order)
 {
     struct kit_run run = threads(3, true);
 
-    (void)state;
     kit_must_run(&run);
     assert_same(&run, RANK_ORDER_SPREAD, RANK_ORDER_LAUNCHER);
     assert_null(order_of(&run, RANK_ORDER_SWITCHES)->rank);
@@ -230,11 +216,10 @@ static void threads_have_one_order(void **state)
     kit_close(&run);
 }
 
-static void one_node_has_none(void **state)
+UNIT_TEST(one_node_has_none)
 {
     struct kit_run run = threads(3, false);
 
-    (void)state;
     kit_must_run(&run);
     assert_int_equal(run.accepted.n_nodes, 1);
     assert_null(order_of(&run, RANK_ORDER_LAUNCHER)->rank);
@@ -261,12 +246,11 @@ out:
 }
 
 /* Sums are right in another order, too (they are checked, each time); how fast, is this machine's. */
-static void other_orders_sum_right(void **state)
+UNIT_TEST(other_orders_sum_right)
 {
     static const int near[] = { 0, 2, 1, 3 };
     struct kit_run run = threads(4, true);
 
-    (void)state;
     run.stage[0] = stage_far_pairs;
     run.stage[1] = stage_collectives;
     kit_must_run(&run);
@@ -291,22 +275,20 @@ static struct kit_run losing(const char *inject)
     return run;
 }
 
-static void a_killed_rank_is_an_error(void **state)
+UNIT_TEST_OF("losses", a_killed_rank_is_an_error)
 {
     struct kit_run run = losing("kill:2@collectives");
 
-    (void)state;
     assert_int_equal(kit_run_stages(&run), RC_PEER);
     assert_non_null(strstr(rc_message(), "rank 2"));
     assert_one_repeat(&run);
     kit_close(&run);
 }
 
-static void a_stalled_rank_is_found_by_a_watch(void **state)
+UNIT_TEST_OF("losses", a_stalled_rank_is_found_by_a_watch)
 {
     struct kit_run run = losing("stall:2@collectives");
 
-    (void)state;
     run.stall_ns = 6000000000;
     assert_int_equal(kit_run_stages(&run), RC_PEER);
     assert_non_null(strstr(rc_message(), "silent"));
@@ -315,11 +297,10 @@ static void a_stalled_rank_is_found_by_a_watch(void **state)
 }
 
 /* One order: there is no contest to be lost in, and the sizes are measured. */
-static void a_rank_is_lost_without_a_contest(void **state)
+UNIT_TEST_OF("losses", a_rank_is_lost_without_a_contest)
 {
     struct kit_run run = losing("kill:2@collectives");
 
-    (void)state;
     run.stage[0] = stage_collectives;
     run.stage[1] = stage_integrity;
     assert_int_equal(kit_run_stages(&run), RC_PEER);
@@ -329,33 +310,9 @@ static void a_rank_is_lost_without_a_contest(void **state)
     kit_close(&run);
 }
 
-static const struct kit_case cases[] = {
-    { "a_killed_rank_leaves_whole_repeats", a_killed_rank_leaves_whole_repeats },
-    { "spread_shares_cards", spread_shares_cards },
-    { "racks_are_crossed_once", racks_are_crossed_once },
-    { "spread_crosses_racks_twice", spread_crosses_racks_twice },
-    { "equal_orders_take_no_time", equal_orders_take_no_time },
-    { "a_limit_ends_repeats_S2", a_limit_ends_repeats_S2 },
-    { "no_bytes_no_orders", no_bytes_no_orders },
-};
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_have_one_order),
-        cmocka_unit_test(one_node_has_none),
-        cmocka_unit_test(other_orders_sum_right),
-    };
-
-    const struct CMUnitTest losses[] = {
-        cmocka_unit_test(a_killed_rank_is_an_error),
-        cmocka_unit_test(a_stalled_rank_is_found_by_a_watch),
-        cmocka_unit_test(a_rank_is_lost_without_a_contest),
-    };
-
-    if (argc == 2 && strcmp(argv[1], "losses") == 0)
-        return cmocka_run_group_tests_name("rank_contest losses", losses, NULL, NULL);
-    if (argc == 2)
-        return kit_run_case(cases, sizeof cases / sizeof *cases, argv[1], "sim");
-    return cmocka_run_group_tests_name("rank_contest", tests, NULL, NULL);
+    if (argc == 2 && strcmp(argv[1], "losses") != 0)
+        return kit_run_case(argv[1], "sim");
+    return unit_run("rank_contest", argc == 2 ? "losses" : NULL, NULL, NULL);
 }

@@ -54,7 +54,9 @@ static void has(const char *text, const char *part)
     "# mpirun --map-by seq --hostfile FILE; SLURM_HOSTFILE=FILE srun --distribution=arbitrary\n"
 #define SLURM_ "--nodelist=host[1-4]\n# no node for --exclude\n"
 
-static void the_best_order_is_a_file(void **state)
+#define TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
+
+TEST(the_best_order_is_a_file)
 {
     struct kit *k = *state;
 
@@ -66,7 +68,7 @@ static void the_best_order_is_a_file(void **state)
     has(kit_read(k, "SHA256SUMS"), "  rank_order.hosts\n");
 }
 
-static void slurm_has_words_for_two_orders(void **state)
+TEST(slurm_has_words_for_two_orders)
 {
     struct kit *k = *state;
 
@@ -78,7 +80,7 @@ static void slurm_has_words_for_two_orders(void **state)
     assert_string_equal(kit_read(k, "slurm.txt"), SLURM_ "--distribution=block\n");
 }
 
-static void without_figures_there_is_no_file(void **state)
+TEST(without_figures_there_is_no_file)
 {
     struct kit *k = *state;
 
@@ -90,7 +92,7 @@ static void without_figures_there_is_no_file(void **state)
 }
 
 /* accept.P5: of a part of the ranks there is no order. */
-static void a_strange_name_leaves_no_order(void **state)
+TEST(a_strange_name_leaves_no_order)
 {
     const struct criteria criteria = { .name = "four" };
     struct record *manifest = NULL;
@@ -108,7 +110,7 @@ static void a_strange_name_leaves_no_order(void **state)
     acceptance_close(&a);
 }
 
-static void the_page_has_every_order(void **state)
+TEST(the_page_has_every_order)
 {
     struct kit *k = *state;
 
@@ -126,15 +128,4 @@ static void the_page_has_every_order(void **state)
         "rank_order.hosts has the order spread, a host for each rank; Slurm makes it by --distribution=cyclic.</p>");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_best_order_is_a_file),         TEST(slurm_has_words_for_two_orders),
-        TEST(without_figures_there_is_no_file), TEST(a_strange_name_leaves_no_order),
-        TEST(the_page_has_every_order),
-    };
-
-    return cmocka_run_group_tests_name("rank_order_files", tests, NULL, NULL);
-}
+UNIT_MAIN("rank_order_files")

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_order_test.c - orders of made-up fleets, whose best order is known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/accept/rank_contest.h"
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 
 #define BYTES_PER_S 1e8
 #define LATENCY_S 1e-5
@@ -33,26 +28,24 @@ static void assert_order(const int *order, const int *expected, int n)
         assert_int_equal(order[i], expected[i]);
 }
 
-static void ranks_of_a_node_are_neighbours_O1(void **state)
+UNIT_TEST(ranks_of_a_node_are_neighbours_O1)
 {
     static const int nodes[] = { 0, 2, 1 }, packed[] = { 0, 3, 2, 5, 1, 4, 6 };
     struct acceptance a;
     int order[7];
 
-    (void)state;
     open_dealt(&a);
     rank_order_of_nodes(order, &a, nodes);
     assert_order(order, packed, 7);
     acceptance_close(&a);
 }
 
-static void nodes_take_turns_O1(void **state)
+UNIT_TEST(nodes_take_turns_O1)
 {
     static const int node_of_rank[] = { 0, 0, 1, 1, 1, 2, 2 }, spread[] = { 0, 2, 5, 1, 3, 6, 4 };
     struct acceptance a;
     int order[7];
 
-    (void)state;
     open_dealt(&a);
     memcpy(a.node_of_rank, node_of_rank, sizeof node_of_rank);
     rank_order_spread(order, &a);
@@ -60,13 +53,12 @@ static void nodes_take_turns_O1(void **state)
     acceptance_close(&a);
 }
 
-static void launchers_know_words_for_two(void **state)
+UNIT_TEST(launchers_know_words_for_two)
 {
     static const int nodes[] = { 0, 1, 2 };
     struct acceptance a;
     int order[7];
 
-    (void)state;
     open_dealt(&a);
     assert_null(rank_order_distribution(&a, RANK_ORDER_LAUNCHER)); /* there is none yet */
     rank_order_of_nodes(order, &a, nodes);
@@ -86,7 +78,7 @@ static void launchers_know_words_for_two(void **state)
 
 /* --- switches --- */
 
-static void nodes_of_a_switch_are_neighbours_O2(void **state)
+UNIT_TEST(nodes_of_a_switch_are_neighbours_O2)
 {
     static const char switches[][RANK_ORDER_SWITCHES_BYTES] = {
         "top.a.leaf1", "top.b.leaf3", "top.a.leaf2", "top.b.leaf4", "top.b.leaf3", "top.a.leaf10", "top.a.leaf1", ""
@@ -94,16 +86,14 @@ static void nodes_of_a_switch_are_neighbours_O2(void **state)
     static const int expected[] = { 0, 6, 2, 5, 1, 4, 3, 7 };
     int node[8];
 
-    (void)state;
     assert_int_equal(rank_order_by_switches(node, switches, 8), RC_OK);
     assert_order(node, expected, 8);
 }
 
-static void slurm_tells_switches(void **state)
+UNIT_TEST(slurm_tells_switches)
 {
     char out[RANK_ORDER_SWITCHES_BYTES], longest[2 * RANK_ORDER_SWITCHES_BYTES];
 
-    (void)state;
     rank_contest_switches(out, "spine.leaf3.host7", "host7");
     assert_string_equal(out, "spine.leaf3");
     rank_contest_switches(out, "s[0-1].leaf.h.example", "h.example");
@@ -226,9 +216,8 @@ static void assert_short(const struct fleet_of *f, uint64_t seed)
 }
 
 /* Whatever leaves nodes are on: no switch is left twice. */
-static void each_switch_is_left_once_O4(void **state)
+UNIT_TEST(each_switch_is_left_once_O4)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= N_FLEETS; seed++) {
         const struct fleet_of f = fleet_of_seed(seed, 0.05);
         assert_short(&f, seed);
@@ -244,9 +233,8 @@ static double hop_s(const struct acceptance *a, int i, int j)
 }
 
 /* Costs that follow no tree: what is found is at least the best among its neighbours. */
-static void no_reversal_gains_in_the_end_O3(void **state)
+UNIT_TEST(no_reversal_gains_in_the_end_O3)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= N_FLEETS; seed++) {
         struct fleet_of f = { .n_nodes = 12, .noise = 1.6 };
         const int n = f.n_nodes;
@@ -268,9 +256,8 @@ static void no_reversal_gains_in_the_end_O3(void **state)
 }
 
 /* Of nodes that differ by noise alone the order stays. */
-static void noise_changes_nothing_O3(void **state)
+UNIT_TEST(noise_changes_nothing_O3)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= N_FLEETS; seed++) {
         struct fleet_of f = { .n_nodes = 16, .noise = 0.08 };
         struct acceptance a;
@@ -291,7 +278,7 @@ static void set_pair(struct acceptance *a, int i, int j, double bytes_per_s)
 }
 
 /* 0 - 1 is slow in one direction: the way goes around it. Of what was measured in one direction that one counts. */
-static void the_worse_direction_counts_O3(void **state)
+UNIT_TEST(the_worse_direction_counts_O3)
 {
     static const int around[] = { 0, 2, 1, 3 }, straight[] = { 0, 1, 2, 3 };
     struct fleet_of f = { .n_nodes = 4 };
@@ -299,7 +286,6 @@ static void the_worse_direction_counts_O3(void **state)
     int node[4];
     bool is_known = false;
 
-    (void)state;
     measure(&a, &f, 1);
     set_pair(&a, 1, 0, BYTES_PER_S / 4);
     assert_int_equal(rank_order_shortest(node, &is_known, &a.tournament, MESSAGE_BYTES, 0.1), RC_OK);
@@ -315,14 +301,13 @@ static void the_worse_direction_counts_O3(void **state)
     acceptance_close(&a);
 }
 
-static void pairs_must_be_known(void **state)
+UNIT_TEST(pairs_must_be_known)
 {
     struct fleet_of f = { .n_nodes = 4 };
     struct acceptance a;
     int node[4] = { 9, 9, 9, 9 };
     bool is_known = true;
 
-    (void)state;
     measure(&a, &f, 1);
     set_pair(&a, 2, 3, NAN);
     set_pair(&a, 3, 2, NAN);
@@ -332,20 +317,4 @@ static void pairs_must_be_known(void **state)
     acceptance_close(&a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_of_a_node_are_neighbours_O1),
-        cmocka_unit_test(nodes_take_turns_O1),
-        cmocka_unit_test(launchers_know_words_for_two),
-        cmocka_unit_test(nodes_of_a_switch_are_neighbours_O2),
-        cmocka_unit_test(slurm_tells_switches),
-        cmocka_unit_test(each_switch_is_left_once_O4),
-        cmocka_unit_test(no_reversal_gains_in_the_end_O3),
-        cmocka_unit_test(noise_changes_nothing_O3),
-        cmocka_unit_test(the_worse_direction_counts_O3),
-        cmocka_unit_test(pairs_must_be_known),
-    };
-
-    return cmocka_run_group_tests_name("rank_order", tests, NULL, NULL);
-}
+UNIT_MAIN("rank_order")

@@ -3,17 +3,12 @@
  * rank_training_test.c CASE - trainings in the best order of ranks beside the launcher's: in sim, where hosts of two
  * racks are dealt out, a rank on each, and by racks a ring crosses each uplink with one message in place of four.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/accept/suite/training_kit.h"
+#include "harness/base/suite/unit.h"
 
 enum { N_PARAMETER_BYTES = 61706 * 4, N_STEPS = 20, BATCH = 64 }; /* of lenet */
 
@@ -52,11 +47,10 @@ static void assert_trained(const struct kit_run *run, double ratio)
 }
 
 /* Where arithmetic takes no time a training gains what the allreduce of its gradients does. */
-static void communication_gains_all(void **state)
+UNIT_TEST_OF("sim", communication_gains_all)
 {
     struct kit_run run = racks(RACKS_ "job_placement=spread,flops_per_s=1e15");
 
-    (void)state;
     kit_must_run(&run);
     const double bare = run.accepted.rank_order[RANK_ORDER_SWITCHES].ratio;
     assert_true(bare > 3.5);
@@ -65,11 +59,10 @@ static void communication_gains_all(void **state)
 }
 
 /* Where it takes nearly all, nothing: what the allreduce says of a training would be wrong. */
-static void arithmetic_gains_nothing(void **state)
+UNIT_TEST_OF("sim", arithmetic_gains_nothing)
 {
     struct kit_run run = racks(RACKS_ "job_placement=spread,flops_per_s=1e8");
 
-    (void)state;
     kit_must_run(&run);
     assert_true(run.accepted.rank_order[RANK_ORDER_SWITCHES].ratio > 3.5);
     assert_trained(&run, 1);
@@ -77,11 +70,10 @@ static void arithmetic_gains_nothing(void **state)
 }
 
 /* The launcher's order is the best, or nobody asks: the same steps as ever are trained. */
-static void nothing_to_gain_takes_no_time(void **state)
+UNIT_TEST_OF("sim", nothing_to_gain_takes_no_time)
 {
     struct kit_run run = racks(RACKS_ "job_placement=pack,flops_per_s=1e15");
 
-    (void)state;
     kit_must_run(&run);
     assert_int_equal(run.accepted.rank_order_training.order, 0);
     assert_int_equal(run.accepted.rank_order_training.n_repeats, 0);
@@ -89,11 +81,10 @@ static void nothing_to_gain_takes_no_time(void **state)
     kit_close(&run);
 }
 
-static void nobody_asks(void **state)
+UNIT_TEST_OF("sim", nobody_asks)
 {
     struct kit_run run = racks(RACKS_ "job_placement=spread,flops_per_s=1e15");
 
-    (void)state;
     run.criteria.rank_order_training_steps_count = 0;
     kit_must_run(&run);
     assert_true(acceptance_best_rank_order(&run.accepted) == RANK_ORDER_SWITCHES);
@@ -102,11 +93,10 @@ static void nobody_asks(void **state)
 }
 
 /* A stage's limit that trainings at 1, 2, ... nodes have used up leaves none for more, and what they gave stays. */
-static void a_limit_leaves_none(void **state)
+UNIT_TEST_OF("sim", a_limit_leaves_none)
 {
     struct kit_run run = racks(RACKS_ "job_placement=spread,flops_per_s=1e8");
 
-    (void)state;
     run.criteria.training_steps_count = 1000000;
     run.criteria.stage_limit_s = 600;
     run.stage[0] = stage_collectives;
@@ -119,15 +109,7 @@ static void a_limit_leaves_none(void **state)
     kit_close(&run);
 }
 
-static const struct kit_case cases[] = {
-    { "communication_gains_all", communication_gains_all },
-    { "arithmetic_gains_nothing", arithmetic_gains_nothing },
-    { "nothing_to_gain_takes_no_time", nothing_to_gain_takes_no_time },
-    { "nobody_asks", nobody_asks },
-    { "a_limit_leaves_none", a_limit_leaves_none },
-};
-
 int main(int argc, char **argv)
 {
-    return argc == 2 ? kit_run_case(cases, sizeof cases / sizeof *cases, argv[1], "sim") : 1;
+    return argc == 2 ? kit_run_case(argv[1], "sim") : 1;
 }

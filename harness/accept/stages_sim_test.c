@@ -4,14 +4,10 @@
  * change the right values, by their factor, and no other. One simulation a process: one test a call.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/accept/suite/stage_kit.h"
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster.h"
 
 #define LINK_BYTES_PER_S 1.25e8 /* of 1 Gbit/s */
@@ -62,11 +58,10 @@ static void assert_rates(const struct kit_run *run, int n_repeats, double (*slow
             }
 }
 
-static void pairs_have_the_rate_of_their_link(void **state)
+UNIT_TEST(pairs_have_the_rate_of_their_link)
 {
     struct kit_run run = simulation(5, stage_pairwise);
 
-    (void)state;
     kit_must_run(&run);
     assert_int_equal(run.accepted.n_nodes, 5);
     assert_int_equal(run.accepted.tournament.n_repeats, 3);
@@ -80,11 +75,10 @@ static void pairs_have_the_rate_of_their_link(void **state)
 }
 
 /* TCP at 80 % of the link; its overheads of a message are few of many bytes. */
-static void a_protocol_has_its_rate(void **state)
+UNIT_TEST(a_protocol_has_its_rate)
 {
     struct kit_run run = simulation(4, stage_pairwise);
 
-    (void)state;
     run.cluster = "link_bits_per_s=1e9,link_latency_s=20e-6,protocol=tcp,tcp_rate_ratio=0.8,tcp_latency_s=10e-6,"
                   "tcp_message_s=5e-6,hosts_count=8,hosts_per_group_count=2,group_latency_s=30e-6";
     kit_must_run(&run);
@@ -100,11 +94,10 @@ static double slow_link(int from, int to)
     return (from == 1 && to == 3) || (from == 3 && to == 1) ? 0.6 : from == 0 && to == 2 ? 0.5 : 1;
 }
 
-static void a_slow_link_is_slow_in_its_direction(void **state)
+UNIT_TEST(a_slow_link_is_slow_in_its_direction)
 {
     struct kit_run run = simulation(6, stage_pairwise);
 
-    (void)state;
     run.inject = "link:1-3=0.6,link:0>2=0.5";
     kit_must_run(&run);
     assert_rates(&run, 3, slow_link);
@@ -117,11 +110,10 @@ static double slow_nodes(int from, int to)
 }
 
 /* Between two slow nodes the slower one decides. */
-static void slow_nodes_are_slow_with_all(void **state)
+UNIT_TEST(slow_nodes_are_slow_with_all)
 {
     struct kit_run run = simulation(6, stage_pairwise);
 
-    (void)state;
     run.inject = "node:2=0.5,node:4=0.25";
     kit_must_run(&run);
     assert_rates(&run, 3, slow_nodes);
@@ -129,11 +121,10 @@ static void slow_nodes_are_slow_with_all(void **state)
 }
 
 /* Ranks 1, 3, 5 and 7 look on, and hear of the end. */
-static void first_ranks_play_for_their_nodes(void **state)
+UNIT_TEST(first_ranks_play_for_their_nodes)
 {
     struct kit_run run = simulation(8, stage_pairwise);
 
-    (void)state;
     run.cluster = "ranks_per_host_count=2,link_bits_per_s=1e9,link_latency_s=20e-6,local_bytes_per_s=1e12";
     kit_must_run(&run);
     assert_int_equal(run.accepted.n_nodes, 4);
@@ -155,11 +146,10 @@ static bool two_pairs(int n_repeats, int from, int to)
 }
 
 /* After three repeats the evidence asks for 0 -> 1 and 4 -> 2: both directions of those are measured until the most. */
-static void only_open_pairs_play_again(void **state)
+UNIT_TEST(only_open_pairs_play_again)
 {
     struct kit_run run = simulation(6, stage_pairwise);
 
-    (void)state;
     run.is_pair_open = two_pairs;
     kit_must_run(&run);
     const struct tournament *t = &run.accepted.tournament;
@@ -175,11 +165,10 @@ static void only_open_pairs_play_again(void **state)
     kit_close(&run);
 }
 
-static void one_node_has_no_pair_S1(void **state)
+UNIT_TEST(one_node_has_no_pair_S1)
 {
     struct kit_run run = simulation(4, stage_pairwise);
 
-    (void)state;
     run.cluster = "ranks_per_host_count=4";
     kit_must_run(&run);
     assert_int_equal(run.accepted.tournament.n_repeats, 0);
@@ -189,12 +178,11 @@ static void one_node_has_no_pair_S1(void **state)
 
 /* A round of two pairs takes both directions of two messages each; the limit comes in the third one of the second
  * repeat, whose first three are kept. */
-static void an_ended_stage_keeps_its_matches_S2(void **state)
+UNIT_TEST(an_ended_stage_keeps_its_matches_S2)
 {
     struct kit_run run = simulation(5, stage_pairwise);
     int n_matches = 0;
 
-    (void)state;
     run.criteria.stage_limit_s = 7.5 * 2 * 2 * (1 << 20) / LINK_BYTES_PER_S;
     kit_must_run(&run);
     const struct tournament *t = &run.accepted.tournament;
@@ -219,11 +207,10 @@ static void assert_compute(const struct kit_run *run, int slow_rank, double rati
         }
 }
 
-static void ranks_compute_as_described(void **state)
+UNIT_TEST(ranks_compute_as_described)
 {
     struct kit_run run = simulation(4, stage_compute);
 
-    (void)state;
     kit_must_run(&run);
     assert_int_equal(run.accepted.metric[METRIC_GEMM].n_repeats, 3);
     assert_string_equal(run.accepted.metric[METRIC_GEMM].name, "flops_per_s");
@@ -231,11 +218,10 @@ static void ranks_compute_as_described(void **state)
     kit_close(&run);
 }
 
-static void a_slow_rank_computes_slowly(void **state)
+UNIT_TEST(a_slow_rank_computes_slowly)
 {
     struct kit_run run = simulation(4, stage_compute);
 
-    (void)state;
     run.inject = "rank:2=0.7,node:1=0.1,link:0-3=0.1";
     kit_must_run(&run);
     assert_compute(&run, 2, 0.7);
@@ -247,11 +233,10 @@ static bool until_four(int n_repeats)
     return n_repeats < 4;
 }
 
-static void evidence_asks_for_repeats(void **state)
+UNIT_TEST(evidence_asks_for_repeats)
 {
     struct kit_run run = simulation(4, stage_compute);
 
-    (void)state;
     run.stage[1] = stage_noise;
     run.is_metric_open = until_four;
     kit_must_run(&run);
@@ -261,11 +246,10 @@ static void evidence_asks_for_repeats(void **state)
     kit_close(&run);
 }
 
-static void a_quiet_cluster_has_no_detours(void **state)
+UNIT_TEST(a_quiet_cluster_has_no_detours)
 {
     struct kit_run run = simulation(3, stage_noise);
 
-    (void)state;
     kit_must_run(&run);
     for (int r = 0; r < 3; r++)
         for (int i = 0; i < 3; i++) {
@@ -276,13 +260,12 @@ static void a_quiet_cluster_has_no_detours(void **state)
 }
 
 /* Against the draws of the description themselves: 10 quanta of 200 us a repeat. */
-static void detours_are_the_jitter(void **state)
+UNIT_TEST(detours_are_the_jitter)
 {
     enum { FIRST_STEP = 1 << 20, N_REPEATS = 3 };
     struct kit_run run = simulation(3, stage_noise);
     struct cluster c = { .seed = 7, .jitter = JITTER_EXPONENTIAL, .jitter_ratio = 0.2 };
 
-    (void)state;
     run.cluster = "jitter=exponential,jitter_ratio=0.2";
     run.criteria.noise_s = 3 * 64 * 200e-6 * 10; /* more quanta than virtual time is given for */
     kit_must_run(&run);
@@ -305,11 +288,10 @@ static void detours_are_the_jitter(void **state)
 }
 
 /* A straggler is slow, not noisy. */
-static void noise_is_against_the_own_best(void **state)
+UNIT_TEST(noise_is_against_the_own_best)
 {
     struct kit_run run = simulation(3, stage_noise);
 
-    (void)state;
     run.cluster = "stragglers_count=1,straggler_ratio=3";
     kit_must_run(&run);
     for (int r = 0; r < 3; r++)
@@ -318,13 +300,12 @@ static void noise_is_against_the_own_best(void **state)
 }
 
 /* The pairs of the node that loses messages have late round trips, of two messages each; nobody else has one. */
-static void lost_messages_are_late(void **state)
+UNIT_TEST(lost_messages_are_late)
 {
     enum { N_NODES = 4, N_LOSSY_PAIRS = 3 };
     struct kit_run run = simulation(N_NODES, stage_pairwise);
     double sum = 0;
 
-    (void)state;
     run.inject = "loss:2=0.05";
     kit_must_run(&run);
     const struct tournament *t = &run.accepted.tournament;
@@ -343,11 +324,10 @@ static void lost_messages_are_late(void **state)
     kit_close(&run);
 }
 
-static void a_killed_rank_ends_the_stage(void **state)
+UNIT_TEST(a_killed_rank_ends_the_stage)
 {
     struct kit_run run = simulation(4, stage_pairwise);
 
-    (void)state;
     run.inject = "kill:2";
     assert_int_equal(kit_run_stages(&run), RC_PEER);
     assert_non_null(strstr(rc_message(), "rank 2"));
@@ -355,22 +335,20 @@ static void a_killed_rank_ends_the_stage(void **state)
 }
 
 /* Nothing else can happen then, and the simulation says so (world.E3). */
-static void a_stalled_rank_is_a_timeout(void **state)
+UNIT_TEST(a_stalled_rank_is_a_timeout)
 {
     struct kit_run run = simulation(5, stage_pairwise);
 
-    (void)state;
     run.inject = "stall:2";
     assert_int_equal(kit_run_stages(&run), RC_TIMEOUT);
     kit_close(&run);
 }
 
 /* accept.D4: of nothing else. */
-static void preflight_tells_of_the_description(void **state)
+UNIT_TEST(preflight_tells_of_the_description)
 {
     struct kit_run run = simulation(5, stage_preflight);
 
-    (void)state;
     run.cluster = "ranks_per_host_count=2,link_bits_per_s=1e9";
     run.criteria.least_link_bits_per_s = 5e8;
     kit_must_run(&run);
@@ -387,11 +365,10 @@ static void preflight_tells_of_the_description(void **state)
     kit_close(&run);
 }
 
-static void many_nodes_meet_in_a_minute(void **state)
+UNIT_TEST(many_nodes_meet_in_a_minute)
 {
     struct kit_run run = simulation(256, stage_pairwise);
 
-    (void)state;
     run.criteria.least_repeats_count = run.criteria.most_repeats_count = 1;
     run.inject = "node:77=0.6";
     kit_must_run(&run);
@@ -403,36 +380,4 @@ static void many_nodes_meet_in_a_minute(void **state)
     kit_close(&run);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_have_the_rate_of_their_link),
-        cmocka_unit_test(a_protocol_has_its_rate),
-        cmocka_unit_test(a_slow_link_is_slow_in_its_direction),
-        cmocka_unit_test(slow_nodes_are_slow_with_all),
-        cmocka_unit_test(first_ranks_play_for_their_nodes),
-        cmocka_unit_test(only_open_pairs_play_again),
-        cmocka_unit_test(one_node_has_no_pair_S1),
-        cmocka_unit_test(an_ended_stage_keeps_its_matches_S2),
-        cmocka_unit_test(ranks_compute_as_described),
-        cmocka_unit_test(a_slow_rank_computes_slowly),
-        cmocka_unit_test(evidence_asks_for_repeats),
-        cmocka_unit_test(a_quiet_cluster_has_no_detours),
-        cmocka_unit_test(detours_are_the_jitter),
-        cmocka_unit_test(noise_is_against_the_own_best),
-        cmocka_unit_test(lost_messages_are_late),
-        cmocka_unit_test(a_killed_rank_ends_the_stage),
-        cmocka_unit_test(a_stalled_rank_is_a_timeout),
-        cmocka_unit_test(preflight_tells_of_the_description),
-        cmocka_unit_test(many_nodes_meet_in_a_minute),
-    };
-
-    size_t n_named = 0;
-
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        n_named += argc == 2 && strcmp(tests[i].name, argv[1]) == 0;
-    if (n_named != 1) /* a filter that lets none through would pass */
-        return 2;
-    cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("stages_sim", tests, NULL, NULL);
-}
+UNIT_MAIN("stages_sim")

@@ -4,15 +4,11 @@
  * value is judged: other programs run on the machine, too.
  */
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/accept/suite/stage_kit.h"
+#include "harness/base/suite/unit.h"
 #include "harness/world/stop.h"
 
 /* A rank that works is not silent for so long on a busy machine: only the stalled one is. */
@@ -32,11 +28,10 @@ static struct kit_run threads(int n_ranks, stage_fn *stage)
     return run;
 }
 
-static void each_rank_is_a_node_S4(void **state)
+UNIT_TEST(each_rank_is_a_node_S4)
 {
     struct kit_run run = threads(3, stage_preflight);
 
-    (void)state;
     kit_must_run(&run);
     assert_int_equal(run.accepted.n_nodes, 3);
     assert_int_equal(run.fleet.n_turns, 3); /* one kernel */
@@ -49,11 +44,10 @@ static void each_rank_is_a_node_S4(void **state)
     kit_close(&run);
 }
 
-static void ranks_of_a_host_are_a_node(void **state)
+UNIT_TEST(ranks_of_a_host_are_a_node)
 {
     struct kit_run run = threads(3, stage_pairwise);
 
-    (void)state;
     run.node_per_rank = false;
     kit_must_run(&run);
     assert_int_equal(run.accepted.n_nodes, 1);
@@ -64,11 +58,10 @@ static void ranks_of_a_host_are_a_node(void **state)
     kit_close(&run);
 }
 
-static void every_pair_is_measured_S3(void **state)
+UNIT_TEST(every_pair_is_measured_S3)
 {
     struct kit_run run = threads(5, stage_pairwise);
 
-    (void)state;
     run.criteria.pairwise_message_bytes = 256 << 10;
     kit_must_run(&run);
     const struct tournament *t = &run.accepted.tournament;
@@ -83,11 +76,10 @@ static void every_pair_is_measured_S3(void **state)
     kit_close(&run);
 }
 
-static void every_rank_computes(void **state)
+UNIT_TEST(every_rank_computes)
 {
     struct kit_run run = threads(2, stage_compute);
 
-    (void)state;
     run.stage[1] = stage_noise;
     kit_must_run(&run);
     for (int r = 0; r < 2; r++)
@@ -101,12 +93,11 @@ static void every_rank_computes(void **state)
 }
 
 /* Of threads all facts are equal, whatever this machine tells. */
-static void threads_do_not_differ(void **state)
+UNIT_TEST(threads_do_not_differ)
 {
     struct kit_run run = threads(3, stage_preflight);
     int n_cores_rows = 0;
 
-    (void)state;
     kit_must_run(&run);
     assert_true(run.accepted.n_preflight >= 5);
     for (int i = 0; i < run.accepted.n_preflight; i++) {
@@ -122,12 +113,11 @@ static void threads_do_not_differ(void **state)
 
 /* With suite/fake_driver.c of compute: a GPU that cannot be used is not told as none.
  * Regression: a node with a faulty driver passed as one without GPUs. */
-static void a_faulty_driver_is_told(void **state)
+UNIT_TEST_OF("faulty_driver", a_faulty_driver_is_told)
 {
     struct kit_run run = threads(2, stage_preflight);
     int n_rows = 0;
 
-    (void)state;
     kit_must_run(&run);
     for (int i = 0; i < run.accepted.n_preflight; i++)
         if (strcmp(run.accepted.preflight[i].what, "GPUs") == 0) {
@@ -138,11 +128,10 @@ static void a_faulty_driver_is_told(void **state)
     kit_close(&run);
 }
 
-static void a_limit_ends_a_stage_S2(void **state)
+UNIT_TEST(a_limit_ends_a_stage_S2)
 {
     struct kit_run run = threads(3, stage_pairwise);
 
-    (void)state;
     run.criteria.stage_limit_s = 1e-9;
     kit_must_run(&run);
     assert_int_equal(run.accepted.tournament.n_repeats, 1);
@@ -152,11 +141,10 @@ static void a_limit_ends_a_stage_S2(void **state)
     kit_close(&run);
 }
 
-static void a_signal_ends_a_stage_S2(void **state)
+UNIT_TEST(a_signal_ends_a_stage_S2)
 {
     struct kit_run run = threads(3, stage_pairwise);
 
-    (void)state;
     run.signal = SIGTERM;
     stop_catch();
     kit_must_run(&run);
@@ -168,11 +156,10 @@ static void a_signal_ends_a_stage_S2(void **state)
     kit_close(&run);
 }
 
-static void a_quantum_longer_than_the_stage_is_no_data_S1(void **state)
+UNIT_TEST(a_quantum_longer_than_the_stage_is_no_data_S1)
 {
     struct kit_run run = threads(2, stage_noise);
 
-    (void)state;
     run.criteria.noise_s = 2e-4;
     run.criteria.noise_quantum_s = 2e-4;
     kit_must_run(&run);
@@ -181,11 +168,10 @@ static void a_quantum_longer_than_the_stage_is_no_data_S1(void **state)
     kit_close(&run);
 }
 
-static void a_killed_rank_is_an_error(void **state)
+UNIT_TEST_OF("losses", a_killed_rank_is_an_error)
 {
     struct kit_run run = threads(3, stage_pairwise);
 
-    (void)state;
     run.inject = "kill:1";
     assert_int_equal(kit_run_stages(&run), RC_PEER);
     assert_non_null(strstr(rc_message(), "rank 1"));
@@ -193,11 +179,10 @@ static void a_killed_rank_is_an_error(void **state)
 }
 
 /* Who plays with the stalled one waits no longer than for a message, and names both. */
-static void a_stalled_rank_is_a_timeout(void **state)
+UNIT_TEST_OF("losses", a_stalled_rank_is_a_timeout)
 {
     struct kit_run run = threads(4, stage_pairwise);
 
-    (void)state;
     run.inject = "stall:1";
     run.timeout_ms = SILENT_MS;
     assert_int_equal(kit_run_stages(&run), RC_TIMEOUT);
@@ -205,11 +190,10 @@ static void a_stalled_rank_is_a_timeout(void **state)
     kit_close(&run);
 }
 
-static void a_stalled_rank_is_found_by_a_watch(void **state)
+UNIT_TEST_OF("losses", a_stalled_rank_is_found_by_a_watch)
 {
     struct kit_run run = threads(3, stage_pairwise);
 
-    (void)state;
     run.inject = "stall:1";
     run.stall_ns = SILENT_MS * UINT64_C(1000000);
     assert_int_equal(kit_run_stages(&run), RC_PEER);
@@ -217,24 +201,4 @@ static void a_stalled_rank_is_found_by_a_watch(void **state)
     kit_close(&run);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rank_is_a_node_S4),    cmocka_unit_test(ranks_of_a_host_are_a_node),
-        cmocka_unit_test(every_pair_is_measured_S3), cmocka_unit_test(every_rank_computes),
-        cmocka_unit_test(threads_do_not_differ),     cmocka_unit_test(a_limit_ends_a_stage_S2),
-        cmocka_unit_test(a_signal_ends_a_stage_S2),  cmocka_unit_test(a_quantum_longer_than_the_stage_is_no_data_S1),
-    };
-    const struct CMUnitTest losses[] = {
-        cmocka_unit_test(a_killed_rank_is_an_error),
-        cmocka_unit_test(a_stalled_rank_is_a_timeout),
-        cmocka_unit_test(a_stalled_rank_is_found_by_a_watch),
-    };
-    const struct CMUnitTest faulty_driver[] = { cmocka_unit_test(a_faulty_driver_is_told) };
-
-    if (argc == 2 && strcmp(argv[1], "faulty_driver") == 0)
-        return cmocka_run_group_tests_name("stages_threads faulty_driver", faulty_driver, NULL, NULL);
-    if (argc == 2 && strcmp(argv[1], "losses") == 0)
-        return cmocka_run_group_tests_name("stages_threads losses", losses, NULL, NULL);
-    return cmocka_run_group_tests_name("stages_threads", tests, NULL, NULL);
-}
+UNIT_MAIN("stages_threads")

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* straggler_test.c - who makes others wait, and who waits. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "harness/accept/outliers.h"
 #include "harness/accept/suite/synthetic_fleet.h"
+#include "harness/base/suite/unit.h"
 
 enum { N_RANKS = 8 };
 
@@ -31,13 +26,12 @@ static void steps(struct acceptance *a, const double *compute_s, const double *w
 }
 
 /* A step of 0.144 s: whoever is done sooner waits. */
-static void the_cause_and_its_victims(void **state)
+UNIT_TEST(the_cause_and_its_victims)
 {
     const double compute_s[N_RANKS] = { 0.1, 0.101, 0.099, 0.1, 0.1, 0.144, 0.102, 0.098 };
     double wait_s[N_RANKS];
     struct acceptance a;
 
-    (void)state;
     for (int i = 0; i < N_RANKS; i++)
         wait_s[i] = 0.144 - compute_s[i];
     steps(&a, compute_s, wait_s);
@@ -55,13 +49,12 @@ static void the_cause_and_its_victims(void **state)
 }
 
 /* The most harmful first; for the lesser of the two the worse one does not wait. */
-static void two_causes(void **state)
+UNIT_TEST(two_causes)
 {
     const double compute_s[N_RANKS] = { 0.1, 0.101, 0.13, 0.1, 0.1, 0.16, 0.102, 0.098 };
     double wait_s[N_RANKS];
     struct acceptance a;
 
-    (void)state;
     for (int i = 0; i < N_RANKS; i++)
         wait_s[i] = 0.16 - compute_s[i];
     steps(&a, compute_s, wait_s);
@@ -74,24 +67,22 @@ static void two_causes(void **state)
 }
 
 /* Rank 5 seems to compute long, but waits longer than the others: somebody else keeps it. */
-static void a_victim_is_not_blamed(void **state)
+UNIT_TEST(a_victim_is_not_blamed)
 {
     const double compute_s[N_RANKS] = { 0.1, 0.101, 0.099, 0.1, 0.1, 0.144, 0.102, 0.098 };
     const double wait_s[N_RANKS] = { 0.02, 0.02, 0.02, 0.02, 0.02, 0.09, 0.02, 0.02 };
     struct acceptance a;
 
-    (void)state;
     steps(&a, compute_s, wait_s);
     assert_int_equal(a.n_findings, 0);
     acceptance_close(&a);
 }
 
-static void nobody_waits(void **state)
+UNIT_TEST(nobody_waits)
 {
     const double compute_s[N_RANKS] = { 0.1, 0.101, 0.099, 0.1, 0.1, 0.144, 0.102, 0.098 }, wait_s[N_RANKS] = { 0 };
     struct acceptance a;
 
-    (void)state;
     steps(&a, compute_s, wait_s);
     assert_int_equal(a.n_findings, 1);
     assert_string_equal(a.finding[0].text,
@@ -104,12 +95,11 @@ static void nobody_waits(void **state)
     acceptance_close(&a);
 }
 
-static void an_even_fleet(void **state)
+UNIT_TEST(an_even_fleet)
 {
     const double compute_s[N_RANKS] = { 0.1, 0.101, 0.099, 0.1, 0.1, 0.1, 0.102, 0.098 };
     struct acceptance a;
 
-    (void)state;
     steps(&a, compute_s, compute_s);
     assert_int_equal(a.n_findings, 0);
     acceptance_close(&a);
@@ -119,15 +109,4 @@ static void an_even_fleet(void **state)
     acceptance_close(&a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cause_and_its_victims),
-        cmocka_unit_test(two_causes),
-        cmocka_unit_test(a_victim_is_not_blamed),
-        cmocka_unit_test(nobody_waits),
-        cmocka_unit_test(an_even_fleet),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("straggler")

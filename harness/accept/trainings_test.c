@@ -5,12 +5,6 @@
  * trainings_test.c CASE WORLD N     one run of N ranks, in a world that has one to a process; in sim figures are what
  *                                   formulas say
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,19 +13,19 @@
 
 #include "harness/accept/suite/training_kit.h"
 #include "harness/accept/trainings.h"
+#include "harness/base/suite/unit.h"
 #include "harness/world/stop.h"
 
 /* --- training --- */
 
 /* A step of n nodes is that of one, and a ring; but for its update, which is there already. */
-static void trainings_are_as_the_formula_says(void **state)
+UNIT_TEST_OF("sim", trainings_are_as_the_formula_says)
 {
     enum { N_NODES = 6, N_PARAMS = 13706 };
     static const int scale[] = { 1, 2, 4, 6 };
     struct kit_run run = kit_in_sim(N_NODES, "");
     const struct cluster c = kit_cluster("");
 
-    (void)state;
     run.stage[0] = stage_training;
     kit_must_run(&run);
     const struct acceptance *a = &run.accepted;
@@ -55,11 +49,10 @@ static void trainings_are_as_the_formula_says(void **state)
     kit_close(&run);
 }
 
-static void a_slow_rank_computes_long_and_others_wait(void **state)
+UNIT_TEST_OF("sim", a_slow_rank_computes_long_and_others_wait)
 {
     struct kit_run run = kit_in_sim(4, "");
 
-    (void)state;
     run.inject = "rank:2=0.7,rank:1=0.9";
     run.stage[0] = stage_training;
     kit_must_run(&run);
@@ -75,11 +68,10 @@ static void a_slow_rank_computes_long_and_others_wait(void **state)
 }
 
 /* Both 2 000 000 steps and their memory are out of the question. */
-static void limits_leave_fewer_steps(void **state)
+UNIT_TEST_OF("sim", limits_leave_fewer_steps)
 {
     struct kit_run run = kit_in_sim(4, "");
 
-    (void)state;
     run.criteria.training_steps_count = 2e6;
     run.criteria.stage_limit_s = 1;
     run.stage[0] = stage_training;
@@ -94,11 +86,10 @@ static void limits_leave_fewer_steps(void **state)
     kit_close(&run);
 }
 
-static void a_limit_shorter_than_the_pace_ends_it(void **state)
+UNIT_TEST_OF("sim", a_limit_shorter_than_the_pace_ends_it)
 {
     struct kit_run run = kit_in_sim(4, "");
 
-    (void)state;
     run.criteria.stage_limit_s = 1e-6;
     run.stage[0] = stage_training;
     kit_must_run(&run);
@@ -108,11 +99,10 @@ static void a_limit_shorter_than_the_pace_ends_it(void **state)
     kit_close(&run);
 }
 
-static void a_run_of_few_steps_has_one_part(void **state)
+UNIT_TEST_OF("sim", a_run_of_few_steps_has_one_part)
 {
     struct kit_run run = kit_in_sim(4, "");
 
-    (void)state;
     run.criteria.training_steps_count = 9;
     run.stage[0] = stage_training;
     kit_must_run(&run);
@@ -143,23 +133,20 @@ static void assert_flip(int n_ranks, const char *inject, int rank)
     kit_close(&run);
 }
 
-static void a_flip_is_named(void **state)
+UNIT_TEST_OF("sim", a_flip_is_named)
 {
-    (void)state;
     assert_flip(3, "flip:1@6", 1);
 }
 
-static void a_flip_of_two_ranks(void **state)
+UNIT_TEST_OF("sim", a_flip_of_two_ranks)
 {
-    (void)state;
     assert_flip(2, "flip:1@7", -1);
 }
 
-static void a_soak_is_as_long_as_asked(void **state)
+UNIT_TEST_OF("sim", a_soak_is_as_long_as_asked)
 {
     struct kit_run run = kit_in_sim(3, "");
 
-    (void)state;
     run.criteria.soak_minutes = 0.02;
     run.criteria.stage_limit_s = 0.5; /* of a part */
     run.stage[0] = stage_soak;
@@ -205,11 +192,10 @@ out:
 }
 
 /* Regression: the soak tried the same training again until its minutes were over. */
-static void a_soak_ends_with_what_cannot_train(void **state)
+UNIT_TEST_OF("sim", a_soak_ends_with_what_cannot_train)
 {
     struct kit_run run = kit_in_sim(3, "");
 
-    (void)state;
     n_allowed = 3;
     run.criteria.soak_minutes = 0.02;
     run.stage[0] = stage_soak;
@@ -225,11 +211,10 @@ static void a_soak_ends_with_what_cannot_train(void **state)
 
 /* A part that is planned for a tenth of 1.2 s takes twenty times as long.
  * Regression: stage_limit_s never ended a soak. */
-static void a_limit_ends_a_soak(void **state)
+UNIT_TEST_OF("sim", a_limit_ends_a_soak)
 {
     struct kit_run run = kit_in_sim(3, "");
 
-    (void)state;
     n_allowed = 2;
     last_longer = 5;
     run.criteria.soak_minutes = 0.02;
@@ -246,11 +231,10 @@ static void a_limit_ends_a_soak(void **state)
 }
 
 /* So does one that not even what measures the pace keeps. */
-static void a_short_limit_ends_a_soak_at_once(void **state)
+UNIT_TEST_OF("sim", a_short_limit_ends_a_soak_at_once)
 {
     struct kit_run run = kit_in_sim(3, "");
 
-    (void)state;
     run.criteria.soak_minutes = 0.02;
     run.criteria.stage_limit_s = 1e-6;
     run.stage[0] = stage_soak;
@@ -289,11 +273,10 @@ static void assert_healthy(const struct kit_run *run)
 }
 
 /* KIT_MAX_STAGES of them. */
-static void every_stage_runs(void **state)
+UNIT_TEST(every_stage_runs)
 {
     struct kit_run run = kit_in_threads(3);
 
-    (void)state;
     if (n_given > 0) {
         run.world = run.transport = world_given;
         run.n_ranks = n_given;
@@ -307,11 +290,10 @@ static void every_stage_runs(void **state)
     kit_close(&run);
 }
 
-static void a_flip_is_named_in_threads(void **state)
+UNIT_TEST(a_flip_is_named_in_threads)
 {
     struct kit_run run = kit_in_threads(3);
 
-    (void)state;
     run.inject = "flip:2@11";
     run.stage[0] = stage_integrity;
     kit_must_run(&run);
@@ -322,11 +304,10 @@ static void a_flip_is_named_in_threads(void **state)
 }
 
 /* accept.D2, S1 */
-static void one_rank_has_no_data(void **state)
+UNIT_TEST(one_rank_has_no_data)
 {
     struct kit_run run = kit_in_threads(1);
 
-    (void)state;
     run.stage[0] = stage_collectives;
     run.stage[1] = stage_ps;
     run.stage[2] = stage_integrity;
@@ -342,11 +323,10 @@ static void one_rank_has_no_data(void **state)
 }
 
 /* accept.R2: no error, and the reason. */
-static void what_cannot_train_is_no_data(void **state)
+UNIT_TEST(what_cannot_train_is_no_data)
 {
     struct kit_run run = kit_in_threads(2);
 
-    (void)state;
     snprintf(run.criteria.training_model, sizeof run.criteria.training_model, "resnet51");
     snprintf(run.criteria.reducer, sizeof run.criteria.reducer, "rign");
     run.stage[0] = stage_training;
@@ -364,11 +344,10 @@ static void what_cannot_train_is_no_data(void **state)
 
 /* The four steps that measure the pace are shown one by one, those of the soak eleven by eleven: the signal comes
  * behind its step 33. */
-static void a_signal_ends_a_soak_between_steps(void **state)
+UNIT_TEST(a_signal_ends_a_soak_between_steps)
 {
     struct kit_run run = kit_in_threads(2);
 
-    (void)state;
     n_steps_each = 640;
     run.criteria.soak_minutes = 600;
     run.signal = SIGTERM;
@@ -386,12 +365,11 @@ static void a_signal_ends_a_soak_between_steps(void **state)
 }
 
 /* A rank alone, in the one training that there is, behind the four steps that measure its pace. */
-static void a_signal_cuts_a_training_short(void **state)
+UNIT_TEST(a_signal_cuts_a_training_short)
 {
     struct kit_run run = kit_in_threads(1);
     char why[ACCEPT_TEXT_BYTES];
 
-    (void)state;
     run.criteria.training_steps_count = 640;
     run.signal = SIGTERM;
     run.signal_at = 6;
@@ -424,48 +402,22 @@ out:
     return rc;
 }
 
-static void ranks_wait_as_they_are_told(void **state)
+UNIT_TEST(ranks_wait_as_they_are_told)
 {
     struct kit_run run = kit_in_threads(2);
 
-    (void)state;
     run.wait = "sleep";
     run.stage[0] = train_asleep;
     kit_must_run(&run);
     kit_close(&run);
 }
 
-static const struct kit_case cases[] = {
-    { "every_stage_runs", every_stage_runs },
-    { "trainings_are_as_the_formula_says", trainings_are_as_the_formula_says },
-    { "a_slow_rank_computes_long_and_others_wait", a_slow_rank_computes_long_and_others_wait },
-    { "limits_leave_fewer_steps", limits_leave_fewer_steps },
-    { "a_limit_shorter_than_the_pace_ends_it", a_limit_shorter_than_the_pace_ends_it },
-    { "a_run_of_few_steps_has_one_part", a_run_of_few_steps_has_one_part },
-    { "a_flip_is_named", a_flip_is_named },
-    { "a_flip_of_two_ranks", a_flip_of_two_ranks },
-    { "a_soak_is_as_long_as_asked", a_soak_is_as_long_as_asked },
-    { "a_soak_ends_with_what_cannot_train", a_soak_ends_with_what_cannot_train },
-    { "a_limit_ends_a_soak", a_limit_ends_a_soak },
-    { "a_short_limit_ends_a_soak_at_once", a_short_limit_ends_a_soak_at_once },
-};
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_stage_runs),
-        cmocka_unit_test(a_flip_is_named_in_threads),
-        cmocka_unit_test(one_rank_has_no_data),
-        cmocka_unit_test(ranks_wait_as_they_are_told),
-        cmocka_unit_test(what_cannot_train_is_no_data),
-        cmocka_unit_test(a_signal_cuts_a_training_short),
-        cmocka_unit_test(a_signal_ends_a_soak_between_steps),
-    };
-
     if (argc == 4) {
         world_given = argv[2];
         n_given = (int)strtol(argv[3], NULL, 10);
-        return kit_run_case(cases, sizeof cases / sizeof *cases, argv[1], world_given);
+        return kit_run_case(argv[1], world_given);
     }
-    return cmocka_run_group_tests_name("trainings", tests, NULL, NULL);
+    return unit_run("trainings", NULL, NULL, NULL);
 }

@@ -2,15 +2,11 @@
 /* trials_test.c - which faults are drawn (accept.T1), and what counts as found (accept.T2) or as a false alarm
  * (accept.T3). */
 #include "harness/accept/trials.h"
+#include "harness/base/suite/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_NODES = 4, N_RANKS = 8, N_TRIALS = 80 };
 
@@ -33,7 +29,7 @@ static struct self_test_terms terms(int n_trials, int n_faults)
 }
 
 /* A bit that flips behind the last step is found by nobody. */
-static void a_bit_flips_in_a_step_that_is_made(void **state)
+UNIT_TEST(a_bit_flips_in_a_step_that_is_made)
 {
     static const struct {
         uint64_t n_steps, step;
@@ -41,7 +37,6 @@ static void a_bit_flips_in_a_step_that_is_made(void **state)
     struct self_test_terms t = terms(2, 1);
     struct trial trial[2];
 
-    (void)state;
     t.has_pairs = t.has_compute = t.may_kill = false;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         t.integrity_steps_count = known[i].n_steps;
@@ -53,13 +48,12 @@ static void a_bit_flips_in_a_step_that_is_made(void **state)
 
 /* Seven kinds: trials 0, 8, 16, ... have no fault, the others each kind in turn. Who is lost is the first rank of a
  * node other than rank 0's, as that one plays and rank 0 keeps the report. */
-static void every_kind_has_its_turn_T1(void **state)
+UNIT_TEST(every_kind_has_its_turn_T1)
 {
     const struct self_test_terms t = terms(N_TRIALS, 1);
     struct trial trial[N_TRIALS], again[N_TRIALS];
     int n_of[FAULT_N_KINDS] = { 0 };
 
-    (void)state;
     assert_int_equal(self_test_plan(trial, &t), RC_OK);
     for (int i = 0; i < N_TRIALS; i++) {
         const struct fault *f = &trial[i].inject.fault[0];
@@ -81,12 +75,11 @@ static void every_kind_has_its_turn_T1(void **state)
 }
 
 /* Several at once are of different nodes; a lost rank comes alone, as it ends the test. */
-static void faults_at_once_do_not_hide_each_other(void **state)
+UNIT_TEST(faults_at_once_do_not_hide_each_other)
 {
     const struct self_test_terms t = terms(N_TRIALS, 3);
     struct trial trial[N_TRIALS];
 
-    (void)state;
     assert_int_equal(self_test_plan(trial, &t), RC_OK);
     for (int i = 0; i < N_TRIALS; i++) {
         const struct inject *in = &trial[i].inject;
@@ -105,12 +98,11 @@ static void faults_at_once_do_not_hide_each_other(void **state)
     }
 }
 
-static void what_cannot_be_shown_is_refused(void **state)
+UNIT_TEST(what_cannot_be_shown_is_refused)
 {
     struct self_test_terms t = terms(4, 1);
     struct trial trial[4];
 
-    (void)state;
     t.has_pairs = t.has_compute = t.may_flip = false;
     assert_int_equal(self_test_plan(trial, &t), RC_INVAL);
     t.may_flip = true; /* alone: every second trial */
@@ -145,13 +137,12 @@ static struct inject one_fault(enum fault_kind kind, int a, int b)
     return (struct inject){ .n_faults = 1, .fault = { { .kind = kind, .a = a, .b = b } } };
 }
 
-static void a_fault_is_found_by_its_own_name_T2(void **state)
+UNIT_TEST(a_fault_is_found_by_its_own_name_T2)
 {
     const struct inject link = one_fault(FAULT_SLOW_LINK, 3, 1), node = one_fault(FAULT_SLOW_NODE, 1, 0);
     struct acceptance a = open_result();
     struct trial_result r;
 
-    (void)state;
     add(&a, ACCEPT_PAIRWISE, SUBJECT_LINK, 1, 3);
     r = self_test_score(&link, &a);
     assert_true(r.n_faults[FAULT_SLOW_LINK] == 1 && r.n_found[FAULT_SLOW_LINK] == 1 && r.n_false == 0);
@@ -165,13 +156,12 @@ static void a_fault_is_found_by_its_own_name_T2(void **state)
     acceptance_close(&a);
 }
 
-static void a_slow_rank_is_a_rank_T2(void **state)
+UNIT_TEST(a_slow_rank_is_a_rank_T2)
 {
     const struct inject rank = one_fault(FAULT_SLOW_RANK, 5, 0);
     struct acceptance a = open_result();
     struct trial_result r;
 
-    (void)state;
     add(&a, ACCEPT_COMPUTE, SUBJECT_NODE, 2, 0); /* its node, of two ranks: not named, but explained */
     r = self_test_score(&rank, &a);
     assert_true(r.n_found[FAULT_SLOW_RANK] == 0 && r.n_false == 0);
@@ -186,12 +176,11 @@ static void a_slow_rank_is_a_rank_T2(void **state)
     acceptance_close(&a);
 }
 
-static void lost_ranks_and_flips_are_named_T2(void **state)
+UNIT_TEST(lost_ranks_and_flips_are_named_T2)
 {
     const struct inject killed = one_fault(FAULT_KILL, 4, 0), flip = one_fault(FAULT_FLIP, 6, 0);
     struct acceptance a = open_result();
 
-    (void)state;
     a.outcome = OUTCOME_NO_DATA;
     assert_false(self_test_score(&killed, &a).could_test);
     a.lost_rank = 4;
@@ -216,13 +205,12 @@ static void name_node(struct acceptance *a, int node, const char *metric)
 }
 
 /* Late round trips name who loses messages, rates who is slow. */
-static void a_lossy_node_is_not_a_slow_one_T2(void **state)
+UNIT_TEST(a_lossy_node_is_not_a_slow_one_T2)
 {
     const struct inject lossy = { .fault[0] = { .kind = FAULT_LOSS, .a = 2, .ratio = 0.05 }, .n_faults = 1 };
     const struct inject slow = { .fault[0] = { .kind = FAULT_SLOW_NODE, .a = 2, .ratio = 0.6 }, .n_faults = 1 };
     struct acceptance a = { .n_nodes = 0 };
 
-    (void)state;
     assert_int_equal(acceptance_open(&a, N_NODES, N_RANKS), RC_OK);
     a.outcome = OUTCOME_FAIL;
     name_node(&a, 2, "bytes_per_s");
@@ -239,13 +227,12 @@ static void a_lossy_node_is_not_a_slow_one_T2(void **state)
 }
 
 /* A rank that no fault was to lose is no test of the test. */
-static void a_loss_without_a_fault_could_not_test(void **state)
+UNIT_TEST(a_loss_without_a_fault_could_not_test)
 {
     const struct inject slow = { .fault[0] = { .kind = FAULT_SLOW_RANK, .a = 2, .ratio = 0.6 }, .n_faults = 1 };
     const struct inject killed = { .fault[0] = { .kind = FAULT_KILL, .a = 2 }, .n_faults = 1 };
     struct acceptance a = { .n_nodes = 0 };
 
-    (void)state;
     assert_int_equal(acceptance_open(&a, N_NODES, N_RANKS), RC_OK);
     a.outcome = OUTCOME_NO_DATA;
     a.lost_rank = 2;
@@ -258,7 +245,7 @@ static void a_loss_without_a_fault_could_not_test(void **state)
 
 /* A trial without a result has missed its faults, and says why in one line.
  * Regression: one failed trial ended the self-test without a table. */
-static void a_failed_trial_is_in_the_table(void **state)
+UNIT_TEST(a_failed_trial_is_in_the_table)
 {
     const struct inject slow = { .fault[0] = { .kind = FAULT_SLOW_RANK, .a = 2, .ratio = 0.6 }, .n_faults = 1 };
     const struct inject none = { .n_faults = 0 };
@@ -267,7 +254,6 @@ static void a_failed_trial_is_in_the_table(void **state)
     char *text = NULL;
     size_t n_bytes = 0;
 
-    (void)state;
     assert_true(r[0].n_faults[FAULT_SLOW_RANK] == 1 && r[0].n_found[FAULT_SLOW_RANK] == 0 && !r[0].could_test);
     assert_true(isnan(r[0].found_after_s));
     assert_string_equal(r[0].failed, "exit code 2: no such");
@@ -281,27 +267,14 @@ static void a_failed_trial_is_in_the_table(void **state)
     free(text);
 }
 
-static void intervals_are_those_of_wilson(void **state)
+UNIT_TEST(intervals_are_those_of_wilson)
 {
     double low, high;
 
-    (void)state;
     self_test_interval(19, 20, &low, &high);
     assert_true(fabs(low - 0.76387) < 1e-4 && fabs(high - 0.99111) < 1e-4);
     self_test_interval(20, 20, &low, &high);
     assert_true(fabs(low - 0.83887) < 1e-4 && high == 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bit_flips_in_a_step_that_is_made),    cmocka_unit_test(every_kind_has_its_turn_T1),
-        cmocka_unit_test(faults_at_once_do_not_hide_each_other), cmocka_unit_test(what_cannot_be_shown_is_refused),
-        cmocka_unit_test(a_fault_is_found_by_its_own_name_T2),   cmocka_unit_test(a_slow_rank_is_a_rank_T2),
-        cmocka_unit_test(lost_ranks_and_flips_are_named_T2),     cmocka_unit_test(intervals_are_those_of_wilson),
-        cmocka_unit_test(a_loss_without_a_fault_could_not_test), cmocka_unit_test(a_failed_trial_is_in_the_table),
-        cmocka_unit_test(a_lossy_node_is_not_a_slow_one_T2),
-    };
-
-    return cmocka_run_group_tests_name("self_test", tests, NULL, NULL);
-}
+UNIT_MAIN("self_test")

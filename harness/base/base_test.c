@@ -2,11 +2,7 @@
 /* base_test.c - errors, numbers from text, random numbers, arenas, files. */
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/arena.h"
 #include "harness/base/file.h"
 #include "harness/base/host_memory.h"
 #include "harness/base/rc.h"
 #include "harness/base/rng.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/base/text.h"
 
-static void rc_names_and_sentences_exist(void **state)
+UNIT_TEST(rc_names_and_sentences_exist)
 {
-    (void)state;
 #define X(id, val, text)                              \
     assert_string_equal(rc_name(RC_##id), "RC_" #id); \
     assert_string_equal(rc_text(RC_##id), text);
@@ -35,9 +29,8 @@ static void rc_names_and_sentences_exist(void **state)
     assert_string_equal(rc_name((enum rc)99), "RC_UNKNOWN");
 }
 
-static void rc_raise_takes_its_own_message(void **state)
+UNIT_TEST(rc_raise_takes_its_own_message)
 {
-    (void)state;
     assert_int_equal(rc_raise(RC_IO, "disk %d", 7), RC_IO);
     assert_string_equal(rc_message(), "disk 7");
     assert_int_equal(rc_raise(RC_PEER, "rank 1: %s", rc_message()), RC_PEER);
@@ -46,11 +39,10 @@ static void rc_raise_takes_its_own_message(void **state)
     assert_string_equal(rc_message(), "");
 }
 
-static void a_prefix_comes_before_the_message(void **state)
+UNIT_TEST(a_prefix_comes_before_the_message)
 {
     char long_text[2 * RC_MESSAGE_BYTES];
 
-    (void)state;
     assert_int_equal(rc_raise(RC_IO, "disk %d", 7), RC_IO);
     assert_int_equal(rc_prefix(RC_OK, "never %d", 1), RC_OK);
     assert_string_equal(rc_message(), "disk 7");
@@ -72,12 +64,11 @@ out:
     return rc;
 }
 
-static void rc_trace_names_every_frame(void **state)
+UNIT_TEST(rc_trace_names_every_frame)
 {
     char text[2048] = "";
     FILE *to = fmemopen(text, sizeof text, "w");
 
-    (void)state;
     assert_non_null(to);
     assert_int_equal(rc_prefix(fail_below(), "place: "), RC_IO);
     rc_print_trace(to);
@@ -86,11 +77,10 @@ static void rc_trace_names_every_frame(void **state)
     assert_non_null(strstr(text, "rc_raise(RC_IO, \"below\")")); /* a prefix does not hide it */
 }
 
-static void nearest_is_near_or_nothing(void **state)
+UNIT_TEST(nearest_is_near_or_nothing)
 {
     static const char *const known[] = { "threads", "mpi", "sim", NULL };
 
-    (void)state;
     assert_string_equal(text_nearest("thread", known), "threads");
     assert_string_equal(text_nearest("MPI", known), "mpi");
     assert_string_equal(text_nearest("sin", known), "sim");
@@ -115,7 +105,7 @@ static void nearest_is_near_or_nothing(void **state)
     assert_null(text_nearest("0123456789012345678901234567890123456789012345678901234567890123456789", known));
 }
 
-static void numbers_are_whole_and_finite(void **state)
+UNIT_TEST(numbers_are_whole_and_finite)
 {
     static const char *const bad_u64[] = {
         "", "-1", "+1", " 1", "1 ", "1.5", "x", "18446744073709551616", "20000000000G", "1Q"
@@ -124,7 +114,6 @@ static void numbers_are_whole_and_finite(void **state)
     uint64_t whole;
     double real;
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad_u64 / sizeof *bad_u64; i++)
         assert_false(text_to_u64(bad_u64[i], &whole));
     for (size_t i = 0; i < sizeof bad_f64 / sizeof *bad_f64; i++)
@@ -141,7 +130,7 @@ static void numbers_are_whole_and_finite(void **state)
 }
 
 /* Each reads back as the same value, and no digit is there for nothing. */
-static void numbers_are_written_short(void **state)
+UNIT_TEST(numbers_are_written_short)
 {
     static const struct {
         double value;
@@ -154,7 +143,6 @@ static void numbers_are_written_short(void **state)
                   { 2.5e-7, "2.5e-07", "2.5e-07" } };
     char text[32];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text_of_f64(text, cases[i].value);
         assert_string_equal(text, cases[i].text);
@@ -165,12 +153,11 @@ static void numbers_are_written_short(void **state)
     }
 }
 
-static void lists_are_stepped_through(void **state)
+UNIT_TEST(lists_are_stepped_through)
 {
     const char *rest = "1,,abcdef";
     char element[4];
 
-    (void)state;
     assert_true(text_next(&rest, element, sizeof element));
     assert_string_equal(element, "1");
     assert_true(text_next(&rest, element, sizeof element));
@@ -180,13 +167,12 @@ static void lists_are_stepped_through(void **state)
     assert_false(text_next(&rest, element, sizeof element));
 }
 
-static void permutations_are_permutations(void **state)
+UNIT_TEST(permutations_are_permutations)
 {
     static const uint64_t sizes[] = { 1, 2, 3, 7, 16, 17, 1000, 1437 };
     char *seen = calloc(1437, 1);
     uint64_t n_fixed = 0;
 
-    (void)state;
     assert_non_null(seen);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (uint64_t key = 0; key < 3; key++) {
@@ -202,12 +188,11 @@ static void permutations_are_permutations(void **state)
     free(seen);
 }
 
-static void numbers_have_their_moments(void **state)
+UNIT_TEST(numbers_have_their_moments)
 {
     enum { N = 20000 };
     double sum = 0, sum_squares = 0, uniform = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < N; i++) {
         const double x = rng_normal(3, RNG_INIT, i);
         sum += x;
@@ -224,9 +209,8 @@ static void numbers_have_their_moments(void **state)
 /* Samples, their order and initial parameters follow from a seed for ever, on every machine: values of an
  * implementation of rng.h's formulas (SplitMix64's finaliser, thrice; Box and Muller) in another language, with
  * integers of any size. */
-static void numbers_are_those_of_their_formulas(void **state)
+UNIT_TEST(numbers_are_those_of_their_formulas)
 {
-    (void)state;
     assert_true(rng_u64(1, RNG_DATA_X, 0) == UINT64_C(0x5775264a9a7e1b09));
     assert_true(rng_u64(7, RNG_DATA_X, 5) == UINT64_C(0xefe087abb6436965));
     assert_true(rng_uniform(7, RNG_DATA_X, 5) == 0.9370198053568523);
@@ -234,12 +218,11 @@ static void numbers_are_those_of_their_formulas(void **state)
     assert_true(fabs(rng_normal(7, RNG_DATA_X, 5) + 0.5941683817480337) < 1e-12);
 }
 
-static void large_memory_begins_on_a_huge_page(void **state)
+UNIT_TEST(large_memory_begins_on_a_huge_page)
 {
     const size_t n_large_bytes = ((size_t)2 << 20) + 1;
     char *small = huge_alloc(1), *large = huge_alloc(n_large_bytes);
 
-    (void)state;
     assert_true(small && large);
     assert_int_equal((uintptr_t)small % 64, 0);
     assert_int_equal((uintptr_t)large % ((size_t)2 << 20), 0);
@@ -264,7 +247,7 @@ static size_t all_huge_bytes(void)
 }
 
 /* What there is, not what was asked for: neighbours of either kind, asked in the middle. */
-static void pages_are_told(void **state)
+UNIT_TEST(pages_are_told)
 {
     enum { N = 8 };
     const size_t n_bytes = N * HUGE_PAGE_BYTES;
@@ -273,7 +256,6 @@ static void pages_are_told(void **state)
     enum pages told;
     bool granted;
 
-    (void)state;
     assert_true(map != MAP_FAILED);
     assert_int_equal(madvise(small, n_bytes, MADV_NOHUGEPAGE), 0);
     const size_t before_bytes = all_huge_bytes();
@@ -294,11 +276,10 @@ static void pages_are_told(void **state)
     assert_string_equal(pages_text(PAGES_SMALL), "small");
 }
 
-static void arenas_are_aligned_and_zero(void **state)
+UNIT_TEST(arenas_are_aligned_and_zero)
 {
     struct arena a = { 0 };
 
-    (void)state;
     assert_int_equal(arena_open(&a, arena_floats_bytes(3) + arena_floats_bytes(1 << 20)), RC_OK);
     const float *small = arena_floats(&a, 3), *large = arena_floats(&a, 1 << 20);
     assert_int_equal((uintptr_t)small % ARENA_ALIGN_BYTES, 0);
@@ -314,7 +295,7 @@ static void arenas_are_aligned_and_zero(void **state)
     assert_null(a.base);
 }
 
-static void shell_words_are_quoted(void **state)
+UNIT_TEST(shell_words_are_quoted)
 {
     static const struct {
         const char *text, *word;
@@ -328,14 +309,13 @@ static void shell_words_are_quoted(void **state)
                   { "\xc3\xa4", "'\xc3\xa4'" } };
     char word[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text_shell_word(word, 4 * strlen(cases[i].text) + 3, cases[i].text);
         assert_string_equal(word, cases[i].word);
     }
 }
 
-static void what_fits_is_near(void **state)
+UNIT_TEST(what_fits_is_near)
 {
     static const struct {
         uint64_t n, with;
@@ -345,7 +325,6 @@ static void what_fits_is_near(void **state)
                   { 4, 6, "6", "3 or 6" },    { 0, 1, "1", "1" } };
     char text[48];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text_near_multiples(text, sizeof text, cases[i].n, cases[i].with);
         assert_string_equal(text, cases[i].multiples);
@@ -356,7 +335,7 @@ static void what_fits_is_near(void **state)
     assert_string_equal(text, "18446744073709551614");
 }
 
-static void marks_of_editors_are_dropped(void **state)
+UNIT_TEST(marks_of_editors_are_dropped)
 {
     static const struct {
         const char *text, *left;
@@ -371,7 +350,6 @@ static void marks_of_editors_are_dropped(void **state)
                   { "\xef\xbb", "\xef\xbb" } };
     char text[16] = "a\0\r\n";
 
-    (void)state;
     assert_int_equal(text_drop_marks(text, 4), 3);
     assert_memory_equal(text, "a\0\n", 4);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -399,12 +377,11 @@ static void read_text(char *out, size_t n_bytes, const char *path)
     fclose(from);
 }
 
-static void files_are_whole_or_absent(void **state)
+UNIT_TEST(files_are_whole_or_absent)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64], text[64];
     struct atomic_file f = { 0 };
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/out", folder);
     write_text(path, "old");
@@ -424,11 +401,10 @@ static void files_are_whole_or_absent(void **state)
     assert_int_equal(rmdir(folder), 0); /* no temporary was left */
 }
 
-static void files_that_cannot_be_written_say_why(void **state)
+UNIT_TEST(files_that_cannot_be_written_say_why)
 {
     struct atomic_file f = { 0 };
 
-    (void)state;
     assert_int_equal(atomic_file_open(&f, "/no/such/folder/x"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "/no/such/folder/x"));
     assert_int_equal(atomic_file_open(&f, "/"), RC_INVAL);
@@ -439,11 +415,10 @@ static void files_that_cannot_be_written_say_why(void **state)
 }
 
 /* What is there stays as it was; nothing new is left beside it. */
-static void writable_is_found_out_without_a_trace(void **state)
+UNIT_TEST(writable_is_found_out_without_a_trace)
 {
     char folder[] = "/tmp/base_test.XXXXXX", path[64], text[16];
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/file", folder);
     assert_int_equal(file_check_writable(""), RC_OK);
@@ -462,12 +437,11 @@ static void writable_is_found_out_without_a_trace(void **state)
 }
 
 /* A peak holds memory that was freed, until it is reset. */
-static void peak_rss_begins_anew(void **state)
+UNIT_TEST(peak_rss_begins_anew)
 {
     enum { N_BYTES = 64 << 20 };
     const double before_bytes = peak_rss_bytes();
 
-    (void)state;
     if (isnan(before_bytes) || !peak_rss_reset())
         skip(); /* this system has no such figure */
     void *memory = mmap(NULL, N_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -481,13 +455,12 @@ static void peak_rss_begins_anew(void **state)
 }
 
 /* A device that is full: the error is found, nothing is renamed. */
-static void short_writes_are_found(void **state)
+UNIT_TEST(short_writes_are_found)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64];
     struct atomic_file f = { 0 };
     struct stat about;
 
-    (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
     assert_non_null(mkdtemp(folder));
@@ -501,13 +474,12 @@ static void short_writes_are_found(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void links_stay_links(void **state)
+UNIT_TEST(links_stay_links)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64], link[64], text[64];
     struct atomic_file f = { 0 };
     struct stat about;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/target", folder);
     snprintf(link, sizeof link, "%s/link", folder);
@@ -525,11 +497,10 @@ static void links_stay_links(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void folders_are_made_whole(void **state)
+UNIT_TEST(folders_are_made_whole)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64];
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a/b", folder);
     assert_int_equal(file_make_folder(path), RC_OK);
@@ -544,7 +515,7 @@ static void folders_are_made_whole(void **state)
 }
 
 /* What assert_names() of other tests tells apart. */
-static void names_stand_in_order_and_whole(void **state)
+UNIT_TEST(names_stand_in_order_and_whole)
 {
     static const char said[] = "--workers 0: out of range, must be from 1 to 65536 (4.5 %)";
     static const struct {
@@ -561,41 +532,9 @@ static void names_stand_in_order_and_whole(void **state)
         { "--workers 1", false },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(has_names(said, cases[i].names), cases[i].is_there);
     assert_false(has_names("--autotune-file f: is empty", "--autotune"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_stand_in_order_and_whole),
-        cmocka_unit_test(rc_names_and_sentences_exist),
-        cmocka_unit_test(rc_raise_takes_its_own_message),
-        cmocka_unit_test(a_prefix_comes_before_the_message),
-        cmocka_unit_test(rc_trace_names_every_frame),
-        cmocka_unit_test(nearest_is_near_or_nothing),
-        cmocka_unit_test(numbers_are_whole_and_finite),
-        cmocka_unit_test(numbers_are_written_short),
-        cmocka_unit_test(lists_are_stepped_through),
-        cmocka_unit_test(shell_words_are_quoted),
-        cmocka_unit_test(what_fits_is_near),
-        cmocka_unit_test(marks_of_editors_are_dropped),
-        cmocka_unit_test(permutations_are_permutations),
-        cmocka_unit_test(numbers_have_their_moments),
-        cmocka_unit_test(numbers_are_those_of_their_formulas),
-        cmocka_unit_test(large_memory_begins_on_a_huge_page),
-        cmocka_unit_test(pages_are_told),
-        cmocka_unit_test(arenas_are_aligned_and_zero),
-        cmocka_unit_test(files_are_whole_or_absent),
-        cmocka_unit_test(files_that_cannot_be_written_say_why),
-        cmocka_unit_test(writable_is_found_out_without_a_trace),
-        cmocka_unit_test(peak_rss_begins_anew),
-        cmocka_unit_test(short_writes_are_found),
-        cmocka_unit_test(links_stay_links),
-        cmocka_unit_test(folders_are_made_whole),
-    };
-
-    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
-}
+UNIT_MAIN("base")

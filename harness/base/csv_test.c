@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv_test.c - fields of a line: plain, quoted, empty, too many, and those that are not closed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/base/csv.h"
+#include "harness/base/suite/unit.h"
 
 enum { MAX_FIELDS = 4 };
 
@@ -28,9 +24,8 @@ static const char *cut(const char *text)
     return out;
 }
 
-static void plain_fields_are_cut_at_commas(void **state)
+UNIT_TEST(plain_fields_are_cut_at_commas)
 {
-    (void)state;
     assert_string_equal(cut("a,b,c"), "a|b|c");
     assert_string_equal(cut(""), "");
     assert_string_equal(cut(",,"), "||");
@@ -39,25 +34,22 @@ static void plain_fields_are_cut_at_commas(void **state)
     assert_string_equal(cut("a b,c\"d"), "a b|c\"d");
 }
 
-static void quoted_fields_hold_commas_and_quotes(void **state)
+UNIT_TEST(quoted_fields_hold_commas_and_quotes)
 {
-    (void)state;
     assert_string_equal(cut("\"a,b\",c"), "a,b|c");
     assert_string_equal(cut("\"say \"\"no\"\"\",\"\""), "say \"no\"|");
     assert_string_equal(cut("x,\"y\""), "x|y");
 }
 
-static void empty_rows_are_known(void **state)
+UNIT_TEST(empty_rows_are_known)
 {
-    (void)state;
     assert_true(csv_is_empty("", 0) && csv_is_empty("\n", 1) && csv_is_empty(" ,;\t\r\n", 6));
     assert_false(csv_is_empty("0", 1) || csv_is_empty(",,\"\"", 4) || csv_is_empty("\0\n", 2));
 }
 
 /* As spreadsheet programs save tables where the comma is the decimal sign. */
-static void semicolons_and_tabs_separate_where_no_comma_does(void **state)
+UNIT_TEST(semicolons_and_tabs_separate_where_no_comma_does)
 {
-    (void)state;
     assert_string_equal(cut("a;b;;c"), "a|b||c");
     assert_string_equal(cut("a\tb\t\tc"), "a|b||c");
     assert_string_equal(cut("a;b\tc"), "a|b\tc");
@@ -65,9 +57,8 @@ static void semicolons_and_tabs_separate_where_no_comma_does(void **state)
     assert_string_equal(cut("\"a;b\";c"), "a;b|c");
 }
 
-static void blanks_around_fields_are_dropped(void **state)
+UNIT_TEST(blanks_around_fields_are_dropped)
 {
-    (void)state;
     assert_string_equal(cut(" a , b c,\td\t"), "a|b c|d");
     assert_string_equal(cut("a\t b \t"), "a|b|");
     assert_string_equal(cut("  ,  "), "|");
@@ -75,32 +66,18 @@ static void blanks_around_fields_are_dropped(void **state)
     assert_string_equal(cut("\"a\" b,c"), "!");
 }
 
-static void quotes_must_close(void **state)
+UNIT_TEST(quotes_must_close)
 {
-    (void)state;
     assert_string_equal(cut("\"a,b"), "!");
     assert_string_equal(cut("\"a\"b,c"), "!");
     assert_string_equal(cut("a,\""), "!");
 }
 
-static void more_than_fit_are_told(void **state)
+UNIT_TEST(more_than_fit_are_told)
 {
-    (void)state;
     assert_string_equal(cut("1,2,3,4"), "1|2|3|4");
     assert_string_equal(cut("1,2,3,4,"), "1|2|3|4+");
     assert_string_equal(cut("1,2,3,4,5,6"), "1|2|3|4+");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_rows_are_known),
-        cmocka_unit_test(plain_fields_are_cut_at_commas),
-        cmocka_unit_test(quoted_fields_hold_commas_and_quotes),
-        cmocka_unit_test(semicolons_and_tabs_separate_where_no_comma_does),
-        cmocka_unit_test(blanks_around_fields_are_dropped),
-        cmocka_unit_test(quotes_must_close),
-        cmocka_unit_test(more_than_fit_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("csv")

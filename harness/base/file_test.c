@@ -3,11 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,9 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/file.h"
+#include "harness/base/suite/unit.h"
 
 struct place {
     char folder[32], path[64];
@@ -64,7 +59,7 @@ static unsigned mode_of(const char *path)
     return about.st_mode & 07777;
 }
 
-static void new_files_have_the_rights_that_the_umask_leaves(void **state)
+UNIT_TEST_WITH(new_files_have_the_rights_that_the_umask_leaves, open_place, close_place)
 {
     static const mode_t masks[] = { 022, 077, 002, 027, 0 };
     const struct place *p = *state;
@@ -77,7 +72,7 @@ static void new_files_have_the_rights_that_the_umask_leaves(void **state)
     }
 }
 
-static void replaced_files_keep_their_mode(void **state)
+UNIT_TEST_WITH(replaced_files_keep_their_mode, open_place, close_place)
 {
     static const mode_t modes[] = { 0600, 0640, 0664, 0666, 0755, 0400 };
     const struct place *p = *state;
@@ -106,7 +101,7 @@ static void text_of(char text[16], const char *path)
 }
 
 /* A link stays one, and what it names is written, whether that exists or not. */
-static void links_are_followed(void **state)
+UNIT_TEST_WITH(links_are_followed, open_place, close_place)
 {
     const struct place *p = *state;
     char link[80], next[80], text[16] = "", target[8] = "";
@@ -131,7 +126,7 @@ static void links_are_followed(void **state)
     assert_int_equal(unlink(next) + unlink(link), 0);
 }
 
-static void a_file_is_the_same_however_it_is_spelt(void **state)
+UNIT_TEST_WITH(a_file_is_the_same_however_it_is_spelt, open_place, close_place)
 {
     const struct place *p = *state;
     char other[80], link[80];
@@ -156,7 +151,7 @@ static void a_file_is_the_same_however_it_is_spelt(void **state)
 }
 
 /* Regression: a process that was killed while it wrote left PATH.XXXXXX behind. */
-static void a_file_that_is_being_written_has_no_name(void **state)
+UNIT_TEST_WITH(a_file_that_is_being_written_has_no_name, open_place, close_place)
 {
     const struct place *p = *state;
     const int fd = open(p->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -178,7 +173,7 @@ static void a_file_that_is_being_written_has_no_name(void **state)
 }
 
 /* Two at once do not take each other's temporary file. */
-static void two_writers_of_one_path_end_one_after_the_other(void **state)
+UNIT_TEST_WITH(two_writers_of_one_path_end_one_after_the_other, open_place, close_place)
 {
     const struct place *p = *state;
     struct atomic_file first, second;
@@ -201,7 +196,7 @@ static bool is_closed_on_exec(FILE *f)
     return flags >= 0 && flags & FD_CLOEXEC;
 }
 
-static void programs_that_are_started_get_no_file(void **state)
+UNIT_TEST_WITH(programs_that_are_started_get_no_file, open_place, close_place)
 {
     const struct place *p = *state;
     struct atomic_file f;
@@ -224,7 +219,7 @@ static void write_bytes(const char *path, const void *bytes, size_t n_bytes)
     assert_int_equal(atomic_file_commit(&f), RC_OK);
 }
 
-static void a_byte_order_mark_is_no_text(void **state)
+UNIT_TEST_WITH(a_byte_order_mark_is_no_text, open_place, close_place)
 {
     static const char *const same[] = { "\xef\xbb\xbf"
                                         "ab",
@@ -265,7 +260,7 @@ static void refuse(const char *path, const char *what)
 }
 
 /* None of them is waited for. */
-static void what_is_no_file_is_refused(void **state)
+UNIT_TEST_WITH(what_is_no_file_is_refused, open_place, close_place)
 {
     const struct place *p = *state;
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -284,7 +279,7 @@ static void what_is_no_file_is_refused(void **state)
     close(fd);
 }
 
-static void the_option_comes_before_the_message(void **state)
+UNIT_TEST_WITH(the_option_comes_before_the_message, open_place, close_place)
 {
     const struct place *p = *state;
     char wanted[160];
@@ -295,19 +290,4 @@ static void the_option_comes_before_the_message(void **state)
     assert_string_equal(rc_message(), wanted);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(new_files_have_the_rights_that_the_umask_leaves, open_place, close_place),
-        cmocka_unit_test_setup_teardown(replaced_files_keep_their_mode, open_place, close_place),
-        cmocka_unit_test_setup_teardown(links_are_followed, open_place, close_place),
-        cmocka_unit_test_setup_teardown(a_file_is_the_same_however_it_is_spelt, open_place, close_place),
-        cmocka_unit_test_setup_teardown(a_file_that_is_being_written_has_no_name, open_place, close_place),
-        cmocka_unit_test_setup_teardown(two_writers_of_one_path_end_one_after_the_other, open_place, close_place),
-        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_text, open_place, close_place),
-        cmocka_unit_test_setup_teardown(programs_that_are_started_get_no_file, open_place, close_place),
-        cmocka_unit_test_setup_teardown(what_is_no_file_is_refused, open_place, close_place),
-        cmocka_unit_test_setup_teardown(the_option_comes_before_the_message, open_place, close_place),
-    };
-    return cmocka_run_group_tests_name("files", tests, NULL, NULL);
-}
+UNIT_MAIN("files")

@@ -2,9 +2,6 @@
 /* folder_test.c - what atomic folders leave behind. */
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/folder.h"
+#include "harness/base/suite/unit.h"
 
 static void write_text(const char *path, const char *text)
 {
@@ -27,12 +23,11 @@ static void write_text(const char *path, const char *text)
 
 /* What opening a folder has made goes with it, and nothing else.
  * Regression: a refused command left the parents of its --out. */
-static void folders_that_come_to_nothing_leave_none(void **state)
+UNIT_TEST(folders_that_come_to_nothing_leave_none)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64], other[64];
     struct atomic_folder f = { .path = NULL };
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a/b/c/", folder);
     assert_int_equal(atomic_folder_open(&f, path), RC_OK);
@@ -62,12 +57,11 @@ static void folders_that_come_to_nothing_leave_none(void **state)
 }
 
 /* What stays is found again under the name that its path has, and is in the way of another one until then. */
-static void folders_that_stay_are_continued(void **state)
+UNIT_TEST(folders_that_stay_are_continued)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64], partial[64], text[64];
     struct atomic_folder f = { .path = NULL };
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a/", folder);
     snprintf(partial, sizeof partial, "%s/a.partial", folder);
@@ -101,12 +95,11 @@ static void folders_that_stay_are_continued(void **state)
 }
 
 /* A process that ended before it had a plan is in nobody's way, unless it still runs or has kept something. */
-static void folders_without_a_plan_are_replaced(void **state)
+UNIT_TEST(folders_without_a_plan_are_replaced)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64], first[64], plan[64], mine[64];
     struct atomic_folder f = { .path = NULL };
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a", folder);
     snprintf(first, sizeof first, "%s/a.partial/first", folder);
@@ -136,13 +129,12 @@ static void folders_without_a_plan_are_replaced(void **state)
 }
 
 /* Nobody else can know its name, or look into it. */
-static void temporary_folders_are_private(void **state)
+UNIT_TEST(temporary_folders_are_private)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64];
     struct atomic_folder f = { .path = NULL }, g = { .path = NULL };
     struct stat about;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     assert_int_equal(setenv("TMPDIR", folder, 1), 0);
     assert_int_equal(atomic_folder_open_temporary(&f, "name"), RC_OK);
@@ -163,12 +155,11 @@ static void temporary_folders_are_private(void **state)
 }
 
 /* A link to an empty folder stays: the folder that it names is filled. Nothing is made for one that names none. */
-static void links_stay_and_their_folders_are_filled(void **state)
+UNIT_TEST(links_stay_and_their_folders_are_filled)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64], target[64], text[PATH_MAX];
     struct atomic_folder f = { .path = NULL };
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/link", folder);
     snprintf(target, sizeof target, "%s/target", folder);
@@ -188,11 +179,10 @@ static void links_stay_and_their_folders_are_filled(void **state)
 }
 
 /* Made with those above it, or found empty; what is in it stays. */
-static void an_empty_folder_is_made_or_found(void **state)
+UNIT_TEST(an_empty_folder_is_made_or_found)
 {
     char folder[] = "gm_base_test.XXXXXX", path[64], other[80];
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a/b", folder);
     assert_int_equal(folder_make_empty(path), RC_OK);
@@ -209,13 +199,4 @@ static void an_empty_folder_is_made_or_found(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(folders_that_come_to_nothing_leave_none), cmocka_unit_test(folders_that_stay_are_continued),
-        cmocka_unit_test(folders_without_a_plan_are_replaced),     cmocka_unit_test(temporary_folders_are_private),
-        cmocka_unit_test(links_stay_and_their_folders_are_filled), cmocka_unit_test(an_empty_folder_is_made_or_found)
-    };
-
-    return cmocka_run_group_tests_name("folder", tests, NULL, NULL);
-}
+UNIT_MAIN("folder")

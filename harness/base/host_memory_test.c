@@ -8,7 +8,7 @@
 
 static const char meminfo[] = "MemTotal:       24684100 kB\nMemFree:        23196044 kB\nMemAvailable:    1000000 kB\n";
 
-static void an_unknown_system_sets_no_limit(void **state)
+TREE_TEST(an_unknown_system_sets_no_limit)
 {
     struct tree *t = *state;
 
@@ -19,7 +19,7 @@ static void an_unknown_system_sets_no_limit(void **state)
     assert_true(host_memory_available(t->root) == SIZE_MAX);
 }
 
-static void without_groups_the_system_tells(void **state)
+TREE_TEST(without_groups_the_system_tells)
 {
     struct tree *t = *state;
 
@@ -32,7 +32,7 @@ static void without_groups_the_system_tells(void **state)
 }
 
 /* The least of a group and of those above it; cached files are room. */
-static void groups_of_version_2_limit(void **state)
+TREE_TEST(groups_of_version_2_limit)
 {
     struct tree *t = *state;
 
@@ -51,7 +51,7 @@ static void groups_of_version_2_limit(void **state)
 }
 
 /* In a container the path is one of the host, and the container's own group is the root. */
-static void groups_of_version_1_limit(void **state)
+TREE_TEST(groups_of_version_1_limit)
 {
     struct tree *t = *state;
 
@@ -63,14 +63,13 @@ static void groups_of_version_1_limit(void **state)
     assert_int_equal(host_memory_available(t->root), 45000);
 }
 
-static void this_machine_has_some(void **state)
+UNIT_TEST(this_machine_has_some)
 {
-    (void)state;
     assert_true(host_memory_available("") > (size_t)1 << 20);
 }
 
 /* ulimit -v, with and without room for what is asked for. */
-static void the_address_space_may_be_limited(void **state)
+UNIT_TEST(the_address_space_may_be_limited)
 {
     const size_t room_bytes = (size_t)1 << 30;
     size_t used_kib = 0;
@@ -78,7 +77,6 @@ static void the_address_space_may_be_limited(void **state)
     char line[256];
     FILE *file = fopen("/proc/self/status", "re");
 
-    (void)state;
     assert_non_null(file);
     while (fgets(line, sizeof line, file))
         (void)sscanf(line, "VmSize: %zu kB", &used_kib);
@@ -98,13 +96,4 @@ static void the_address_space_may_be_limited(void **state)
     assert_non_null(strstr(rc_message(), "2048 MiB of address space that the ranks may need; raise it"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TREE_TEST(an_unknown_system_sets_no_limit), TREE_TEST(without_groups_the_system_tells),
-        TREE_TEST(groups_of_version_2_limit),       TREE_TEST(groups_of_version_1_limit),
-        cmocka_unit_test(this_machine_has_some),    cmocka_unit_test(the_address_space_may_be_limited),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("host_memory")

@@ -3,11 +3,6 @@
  * read. */
 #include "harness/base/key_table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +10,7 @@
 
 #include "harness/base/key_yaml.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 
 struct garden {
     char name[8], beds[64], tree[16], rows[128];
@@ -91,11 +87,10 @@ static struct garden standard(void)
     return g;
 }
 
-static void defaults_are_parsed(void **state)
+UNIT_TEST(defaults_are_parsed)
 {
     const struct garden g = standard();
 
-    (void)state;
     assert_string_equal(g.name, "none");
     assert_string_equal(g.beds, "herbs,leeks");
     assert_string_equal(g.tree, "pear"); /* the kind's */
@@ -111,7 +106,7 @@ static void defaults_are_parsed(void **state)
     assert_int_equal(key_find(&table, "soi"), -1);
 }
 
-static void wrong_values_say_what_is_right(void **state)
+UNIT_TEST(wrong_values_say_what_is_right)
 {
     static const struct {
         int key;
@@ -142,7 +137,6 @@ static void wrong_values_say_what_is_right(void **state)
     };
     const struct garden before = standard();
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct garden g = standard();
         assert_int_equal(key_set(&keys[wrong[i].key], &g, wrong[i].text), RC_INVAL);
@@ -156,13 +150,12 @@ static void wrong_values_say_what_is_right(void **state)
     }
 }
 
-static void numbers_come_back_to_the_last_bit(void **state)
+UNIT_TEST(numbers_come_back_to_the_last_bit)
 {
     static const double number[] = { 1.0 / 3, 0.1, 4194304, 1e-300, 123456789012.125, 0 };
     struct garden g = standard(), again = standard();
     char text[KEY_VALUE_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
         g.rate_bytes_per_s = number[i];
         key_format(&keys[7], &g, text, sizeof text);
@@ -180,12 +173,11 @@ static void count_changes(void *arg, int key)
 }
 
 /* What follows a list goes on with it, up to the next "=". */
-static void settings_hold_lists(void **state)
+UNIT_TEST(settings_hold_lists)
 {
     int n_changes[N_KEYS] = { 0 };
     struct garden g = standard();
 
-    (void)state;
     assert_int_equal(key_change(&table, &g, "--set", "beds=roses,herbs,rows_count=2,3,4,row_count=5,name=x",
                                 count_changes, n_changes),
                      RC_OK);
@@ -205,19 +197,18 @@ static void settings_hold_lists(void **state)
 }
 
 /* A list as long as can be, and longer. */
-static void long_settings_are_refused(void **state)
+UNIT_TEST(long_settings_are_refused)
 {
     char setting[1024] = "rows_count=2";
     struct garden g = standard();
 
-    (void)state;
     for (size_t n = strlen(setting); n + 3 < sizeof setting; n += 2)
         snprintf(setting + n, sizeof setting - n, ",3");
     assert_int_equal(key_change(&table, &g, "--set", setting, NULL, NULL), RC_INVAL);
     assert_non_null(strstr(rc_message(), ": is too long; no value has so many letters"));
 }
 
-static void files_come_back(void **state)
+UNIT_TEST(files_come_back)
 {
     struct garden g = standard(), again = standard();
     struct key_file *file = NULL;
@@ -225,7 +216,6 @@ static void files_come_back(void **state)
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     snprintf(g.name, sizeof g.name, "a: #\"");
     snprintf(g.rows, sizeof g.rows, "7,8,9");
@@ -254,12 +244,11 @@ static void files_come_back(void **state)
     free(text);
 }
 
-static void other_files_are_refused_as_what_they_are_not(void **state)
+UNIT_TEST(other_files_are_refused_as_what_they_are_not)
 {
     static char long_text[KEY_FILE_BYTES_MAX + 1];
     struct key_file *file = NULL;
 
-    (void)state;
     memset(long_text, '\n', sizeof long_text);
     assert_int_equal(key_file_parse(&file, &table, "made", long_text, sizeof long_text), RC_INVAL);
     assert_names(rc_message(), "made:1: ... 65536 bytes ... plan of a garden");
@@ -270,17 +259,4 @@ static void other_files_are_refused_as_what_they_are_not(void **state)
     assert_null(file);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_parsed),
-        cmocka_unit_test(wrong_values_say_what_is_right),
-        cmocka_unit_test(numbers_come_back_to_the_last_bit),
-        cmocka_unit_test(settings_hold_lists),
-        cmocka_unit_test(long_settings_are_refused),
-        cmocka_unit_test(files_come_back),
-        cmocka_unit_test(other_files_are_refused_as_what_they_are_not),
-    };
-
-    return cmocka_run_group_tests_name("key_table", tests, NULL, NULL);
-}
+UNIT_MAIN("key_table")

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* module_test.c - modules of two made-up kinds: found, refused, laid out, asked (base.U2 to U4). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "harness/base/opt.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 
 enum { CAP_A = 1u << 0, CAP_B = 1u << 1 };
 
@@ -80,11 +75,10 @@ static void says(const char *text)
         fail_msg("\"%s\" does not say \"%s\"", rc_message(), text);
 }
 
-static void names_are_found_and_wrong_ones_explained(void **state)
+UNIT_TEST(names_are_found_and_wrong_ones_explained)
 {
     const struct module *m = NULL;
 
-    (void)state;
     assert_int_equal(module_find(&m, &colour_kind, "green"), RC_OK);
     assert_ptr_equal(m, &green);
     assert_int_equal(module_find(&m, &colour_kind, "blue"), RC_UNSUPPORTED); /* base.U4 */
@@ -100,11 +94,10 @@ static void names_are_found_and_wrong_ones_explained(void **state)
     assert_null(module_name(&tree_kind, 2));
 }
 
-static void names_go_by_caps(void **state)
+UNIT_TEST(names_go_by_caps)
 {
     char names[64];
 
-    (void)state;
     module_names_with(names, sizeof names, &colour_kind, CAP_A);
     assert_string_equal(names, "red or green");
     module_names_with(names, sizeof names, &colour_kind, CAP_A | CAP_B);
@@ -113,9 +106,8 @@ static void names_go_by_caps(void **state)
     assert_string_equal(names, "");
 }
 
-static void worlds_are_needed_and_refused(void **state)
+UNIT_TEST(worlds_are_needed_and_refused)
 {
-    (void)state;
     assert_int_equal(module_check_world(&tree_kind, &tall, &colour_kind, &green), RC_OK);
     assert_int_equal(module_check_world(&tree_kind, &tall, &colour_kind, &red), RC_INVAL);
     assert_names(rc_message(), "--tree tall: ... --colour green ... red");
@@ -134,13 +126,12 @@ static enum rc parse(struct opt_group *group, int *n, union module_values *into,
     return opt_parse(group, *n, NULL, argument[0] != '\0', argv);
 }
 
-static void options_are_spelled_by_module_and_laid_out(void **state)
+UNIT_TEST(options_are_spelled_by_module_and_laid_out)
 {
     struct opt_group group[MAX_MODULE_GROUPS];
     union module_values into, copy;
     int n;
 
-    (void)state;
     assert_int_equal(parse(group, &n, &into, "--tall.width=5"), RC_OK);
     assert_int_equal(n, 2);
     copy = into;
@@ -159,7 +150,7 @@ static void options_are_spelled_by_module_and_laid_out(void **state)
     assert_string_equal(rc_message(), "--tall.width: needs a value");
 }
 
-static void options_of_unused_modules_are_refused(void **state) /* base.U2 */
+UNIT_TEST(options_of_unused_modules_are_refused) /* base.U2 */
 {
     const struct module *const both[] = { &red, &tall }, *const others[] = { &green, &flat },
                                *const none[] = { NULL, NULL };
@@ -167,7 +158,6 @@ static void options_of_unused_modules_are_refused(void **state) /* base.U2 */
     union module_values into;
     int n;
 
-    (void)state;
     assert_int_equal(parse(group, &n, &into, "--red.weight=5"), RC_OK);
     assert_int_equal(module_refuse_unused(group, n, kinds, both), RC_OK);
     assert_int_equal(module_refuse_unused(group, n, kinds, others), RC_INVAL);
@@ -178,7 +168,7 @@ static void options_of_unused_modules_are_refused(void **state) /* base.U2 */
     assert_int_equal(module_refuse_unused(group, n, kinds, others), RC_OK);
 }
 
-static void those_in_use_are_asked(void **state)
+UNIT_TEST(those_in_use_are_asked)
 {
     const struct module *const both[] = { &red, &tall }, *const one[] = { &green, &tall };
     const struct job_facts few = { .n_workers = 2, .n_params = 1000 }, many = { .n_workers = 3, .n_params = 1000 };
@@ -186,7 +176,6 @@ static void those_in_use_are_asked(void **state)
     union module_values into;
     int n;
 
-    (void)state;
     assert_int_equal(parse(group, &n, &into, ""), RC_OK);
     assert_int_equal(module_check_all(&into, kinds, both, &many), RC_OK);
     assert_int_equal(module_check_all(&into, kinds, both, &few), RC_INVAL);
@@ -196,16 +185,4 @@ static void those_in_use_are_asked(void **state)
     assert_true(o.worker_bytes == 7 && o.server_bytes == 8 && o.rank_0_bytes == 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_found_and_wrong_ones_explained),
-        cmocka_unit_test(names_go_by_caps),
-        cmocka_unit_test(worlds_are_needed_and_refused),
-        cmocka_unit_test(options_are_spelled_by_module_and_laid_out),
-        cmocka_unit_test(options_of_unused_modules_are_refused),
-        cmocka_unit_test(those_in_use_are_asked),
-    };
-
-    return cmocka_run_group_tests_name("module", tests, NULL, NULL);
-}
+UNIT_MAIN("module")

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opt_test.c - the option parser: every type, every complaint. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/opt.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 
 struct sample {
     uint64_t workers, unset, no_rank;
@@ -70,11 +65,10 @@ static enum rc parse(struct sample *s, int argc, const char *const *argv)
     return opt_parse(group, 1, rules, argc, (char *const *)argv);
 }
 
-static void defaults_are_parsed(void **state)
+UNIT_TEST(defaults_are_parsed)
 {
     struct sample s;
 
-    (void)state;
     assert_int_equal(parse(&s, 0, NULL), RC_OK);
     assert_true(s.workers == 2 && s.room == 65536 && s.lr == 0.5 && s.charts && s.unset == 0 && isnan(s.no_rate));
     assert_true(s.no_rank == UINT64_MAX);
@@ -85,14 +79,13 @@ static void defaults_are_parsed(void **state)
     assert_string_equal(s.best, "auto");
 }
 
-static void every_type_takes_its_value(void **state)
+UNIT_TEST(every_type_takes_its_value)
 {
     static const char *const argv[] = { "--workers=3", "--lr",   "1e-2", "--no-charts",          "--out",
                                         "-",           "--mode", "ps",   "--model=lenet,linear", "--counts",
                                         "1,2,8" };
     struct sample s;
 
-    (void)state;
     assert_int_equal(parse(&s, sizeof argv / sizeof *argv, argv), RC_OK);
     assert_true(s.workers == 3 && s.lr == 0.01 && !s.charts);
     assert_string_equal(s.out, "-");
@@ -100,7 +93,7 @@ static void every_type_takes_its_value(void **state)
     assert_string_equal(s.counts, "1,2,8");
 }
 
-static void a_joined_option_is_given_as_often_as_one_likes(void **state)
+UNIT_TEST(a_joined_option_is_given_as_often_as_one_likes)
 {
     static const char *const argv[] = { "--set=a=1", "--workers=3", "--mode=ps", "--set", "b=2,c=3" };
     static const char *const empty[] = { "--set", "" };
@@ -109,7 +102,6 @@ static void a_joined_option_is_given_as_often_as_one_likes(void **state)
     struct opt_group group[] = { { "sample", table, NULL, { 0 }, NULL } };
     struct sample s;
 
-    (void)state;
     assert_int_equal(parse(&s, 5, argv), RC_OK);
     assert_string_equal(s.set.text, "a=1,b=2,c=3");
     const struct opt *o = table;
@@ -133,7 +125,7 @@ static void a_joined_option_is_given_as_often_as_one_likes(void **state)
     assert_names(rc_message(), "--set a: ... 1023 letters");
 }
 
-static void bad_input_names_option_value_and_remedy(void **state)
+UNIT_TEST(bad_input_names_option_value_and_remedy)
 {
     static const struct {
         const char *argv[3];
@@ -176,7 +168,6 @@ static void bad_input_names_option_value_and_remedy(void **state)
         { { "--out", "x" }, 2, { "--out x", "--model lenet", "linear" } },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct sample s;
         assert_int_equal(parse(&s, bad[i].argc, bad[i].argv), RC_INVAL);
@@ -187,12 +178,11 @@ static void bad_input_names_option_value_and_remedy(void **state)
     }
 }
 
-static void a_rule_asks_for_caps(void **state)
+UNIT_TEST(a_rule_asks_for_caps)
 {
     static const char *const argv[] = { "--weight=2", "--fruit=apple" };
     struct sample s;
 
-    (void)state;
     assert_int_equal(parse(&s, 2, argv), RC_OK);
     assert_int_equal(s.weight, 2);
     /* a module that is not built in satisfies rules by its caps; module_find() refuses it later */
@@ -200,26 +190,24 @@ static void a_rule_asks_for_caps(void **state)
     assert_int_equal(s.weight, 3);
 }
 
-static void given_is_told_from_default(void **state)
+UNIT_TEST(given_is_told_from_default)
 {
     static char *const argv[] = { "--lr=0.5" };
     struct sample s;
     struct opt_group group[] = { { "sample", table, &s, { 0 }, NULL } };
 
-    (void)state;
     assert_int_equal(opt_parse(group, 1, NULL, 1, argv), RC_OK);
     assert_true(opt_given(group, 1, "lr"));
     assert_false(opt_given(group, 1, "workers"));
 }
 
 /* What nobody gave can be set, and stays not given; what was given cannot. */
-static void set_takes_the_place_of_defaults(void **state)
+UNIT_TEST(set_takes_the_place_of_defaults)
 {
     static const char *const argv[] = { "--workers", "3" };
     struct sample s;
     struct opt_group group[] = { { "sample", table, &s, { 0 }, NULL } };
 
-    (void)state;
     assert_int_equal(opt_parse(group, 1, NULL, 2, (char *const *)argv), RC_OK);
     assert_int_equal(opt_set(group, 1, "room", "8Ki"), RC_OK);
     assert_int_equal(opt_set(group, 1, "fruit", "apple"), RC_OK);
@@ -237,12 +225,11 @@ static void set_takes_the_place_of_defaults(void **state)
     assert_names(rc_message(), "--rom: ... --room");
 }
 
-static void values_round_trip_as_text(void **state)
+UNIT_TEST(values_round_trip_as_text)
 {
     struct sample a, b;
     char value[64], argument[128];
 
-    (void)state;
     static const char *const argv[] = { "--workers=7", "--lr=0.1", "--mode=ps" };
     assert_int_equal(parse(&a, 3, argv), RC_OK);
     for (const struct opt *o = table; o->type != OPT_END; o++) {
@@ -276,9 +263,8 @@ static void assert_help(const char *name, const struct module *module, enum opt_
     free(got);
 }
 
-static void help_has_value_choices_unit_and_default(void **state)
+UNIT_TEST(help_has_value_choices_unit_and_default)
 {
-    (void)state;
     assert_help("workers", NULL, OPT_BRIEF, "  --workers N       how many (ranks; default 2)\n");
     assert_help("unset", NULL, OPT_BRIEF, "  --unset N         no default\n");
     assert_help("lr", &apple, OPT_BRIEF, "  --apple.lr X      rate (default 0.5)\n");
@@ -298,9 +284,8 @@ static void help_has_value_choices_unit_and_default(void **state)
                 "  --cut NAME        how it is cut: whole, halves or pieces:N\n                    (default whole)\n");
 }
 
-static void whole_help_has_all_sentences(void **state)
+UNIT_TEST(whole_help_has_all_sentences)
 {
-    (void)state;
     assert_help("weight", NULL, OPT_WHOLE, "  --weight N        of a round fruit (g; default 1)\n");
     assert_help("set", NULL, OPT_BRIEF, "  --set KEY=VALUE   change something\n");
     assert_help("set", NULL, OPT_WHOLE,
@@ -314,7 +299,7 @@ static void whole_help_has_all_sentences(void **state)
 
 /* An option of a table that fills more than one word of group.given is that one, and no other.
  * Regression: the 65th option counted as the first one. */
-static void many_options_are_told_apart(void **state)
+UNIT_TEST(many_options_are_told_apart)
 {
     enum { N = OPT_MOST };
     static char names[N][8];
@@ -323,7 +308,6 @@ static void many_options_are_told_apart(void **state)
     struct opt_group group = { "many", many, value, { 0 }, NULL };
     char *argv[] = { "--o70", "7", "--o6", "8", "--o191", "9" };
 
-    (void)state;
     for (int i = 0; i < N; i++) {
         const struct opt one = OPT_U64_(struct sample, workers, "", "1", 0, 100, "", "h");
         (void)snprintf(names[i], sizeof names[i], "o%d", i);
@@ -344,21 +328,4 @@ static void many_options_are_told_apart(void **state)
     assert_true(opt_given(&group, 1, "o6"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_parsed),
-        cmocka_unit_test(every_type_takes_its_value),
-        cmocka_unit_test(a_joined_option_is_given_as_often_as_one_likes),
-        cmocka_unit_test(bad_input_names_option_value_and_remedy),
-        cmocka_unit_test(a_rule_asks_for_caps),
-        cmocka_unit_test(given_is_told_from_default),
-        cmocka_unit_test(set_takes_the_place_of_defaults),
-        cmocka_unit_test(values_round_trip_as_text),
-        cmocka_unit_test(help_has_value_choices_unit_and_default),
-        cmocka_unit_test(whole_help_has_all_sentences),
-        cmocka_unit_test(many_options_are_told_apart),
-    };
-
-    return cmocka_run_group_tests_name("opt", tests, NULL, NULL);
-}
+UNIT_MAIN("opt")

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* partial_file_test.c - files that grow by whole pieces: partial_file.h base.G1 to G4. */
 #include "harness/base/partial_file.h"
+#include "harness/base/suite/unit.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Calls of fsync() for folders, in the place of the C library's. */
 static struct stat synced_folder; /* the last */
@@ -70,8 +67,10 @@ static const char *text_of(struct place *p, const char *path)
     return p->text;
 }
 
+#define TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
+
 /* base.G1: where it cannot be put in place, nothing is lost. */
-static void what_cannot_be_put_in_place_stays(void **state)
+TEST(what_cannot_be_put_in_place_stays)
 {
     struct place *p = *state;
     struct atomic_file f;
@@ -85,7 +84,7 @@ static void what_cannot_be_put_in_place_stays(void **state)
 }
 
 /* base.G2 */
-static void pieces_become_the_file(void **state)
+TEST(pieces_become_the_file)
 {
     struct place *p = *state;
     struct atomic_file f;
@@ -101,7 +100,7 @@ static void pieces_become_the_file(void **state)
 }
 
 /* base.G1, G4: killed after a piece; a part of another one is cut off; base.G3: the lock is gone with the process. */
-static void a_killed_process_leaves_its_pieces(void **state)
+TEST(a_killed_process_leaves_its_pieces)
 {
     struct place *p = *state;
     struct atomic_file f;
@@ -128,7 +127,7 @@ static void a_killed_process_leaves_its_pieces(void **state)
 }
 
 /* What was left, or put in place, is gone on with; what was dropped is gone. */
-static void left_and_taken_up_again(void **state)
+TEST(left_and_taken_up_again)
 {
     struct place *p = *state;
     struct atomic_file f;
@@ -155,7 +154,7 @@ static void left_and_taken_up_again(void **state)
 }
 
 /* base.G5: other bytes under the same name and lock; as it was, it has another name. */
-static void what_it_holds_is_replaced(void **state)
+TEST(what_it_holds_is_replaced)
 {
     struct place *p = *state;
     struct atomic_file f, g;
@@ -189,7 +188,7 @@ static void what_it_holds_is_replaced(void **state)
 }
 
 /* base.G3, and what cannot be gone on with. */
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
     struct place *p = *state;
     struct atomic_file f, g;
@@ -214,7 +213,7 @@ static void what_is_refused(void **state)
 }
 
 /* A piece that cannot be written whole is not there in part. */
-static void a_full_disk_leaves_no_part(void **state)
+TEST(a_full_disk_leaves_no_part)
 {
     struct place *p = *state;
     struct atomic_file f;
@@ -238,7 +237,7 @@ static void a_full_disk_leaves_no_part(void **state)
 }
 
 /* base.G1: a crash of the machine does not lose its name, nor those of folders made for it. */
-static void its_name_is_written(void **state)
+TEST(its_name_is_written)
 {
     struct place *p = *state;
     struct atomic_file f;
@@ -266,7 +265,7 @@ static void its_name_is_written(void **state)
 }
 
 /* Readable by whom the user's mask lets read. */
-static void its_mode_is_the_users(void **state)
+TEST(its_mode_is_the_users)
 {
     struct place *p = *state;
     struct atomic_file f;
@@ -280,21 +279,4 @@ static void its_mode_is_the_users(void **state)
     partial_file_leave(&f);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_cannot_be_put_in_place_stays),
-        TEST(pieces_become_the_file),
-        TEST(a_killed_process_leaves_its_pieces),
-        TEST(left_and_taken_up_again),
-        TEST(what_is_refused),
-        TEST(a_full_disk_leaves_no_part),
-        TEST(its_mode_is_the_users),
-        TEST(its_name_is_written),
-        TEST(what_it_holds_is_replaced),
-    };
-
-    return cmocka_run_group_tests_name("partial_file", tests, NULL, NULL);
-}
+UNIT_MAIN("partial_file")

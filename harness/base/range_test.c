@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* range_test.c - parts of an array: no gap, no overlap, the rule's own borders, numbers that would overflow. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "harness/base/range.h"
+#include "harness/base/suite/unit.h"
 
-static void parts_cover_the_array_once(void **state)
+UNIT_TEST(parts_cover_the_array_once)
 {
     static const size_t n_elems[] = { 0, 1, 2, 7, 8, 9, 100, 13706, 25557032, SIZE_MAX };
     static const int n_parts[] = { 1, 2, 3, 5, 8, 9, 512, 65536 };
 
-    (void)state;
     for (size_t n = 0; n < sizeof n_elems / sizeof *n_elems; n++)
         for (size_t p = 0; p < sizeof n_parts / sizeof *n_parts; p++) {
             const size_t n_least = n_elems[n] / (size_t)n_parts[p];
@@ -30,9 +23,8 @@ static void parts_cover_the_array_once(void **state)
 }
 
 /* Border i is floor(n i / p): which bits a ring or a server computes hangs on it. */
-static void borders_are_rounded_down(void **state)
+UNIT_TEST(borders_are_rounded_down)
 {
-    (void)state;
     for (size_t n = 0; n < 50; n++)
         for (int p = 1; p < 12; p++)
             for (int i = 0; i < p; i++)
@@ -43,12 +35,4 @@ static void borders_are_rounded_down(void **state)
     assert_int_equal(range_part(10, 4, 2).n_elems, 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(parts_cover_the_array_once),
-        cmocka_unit_test(borders_are_rounded_down),
-    };
-
-    return cmocka_run_group_tests_name("range", test, NULL, NULL);
-}
+UNIT_MAIN("range")

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* share_test.c - whose files a program takes: those of the copy it is installed in, else the source tree's. */
 #include "harness/base/share.h"
+#include "harness/base/suite/unit.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* The folders, in the order in which they are made, of a prefix that has a build tree below it. */
 static const char *const folders[] = { "share", "share/gradmark", "bin", "build", "build/release" };
@@ -65,7 +60,7 @@ static void assert_found(const struct prefix *p, bool found, const char *file, c
     assert_string_equal(out, found ? p->path : "");
 }
 
-static void an_installed_copy_has_its_own(void **state)
+UNIT_TEST(an_installed_copy_has_its_own)
 {
     assert_found(*state, true, "bin/gradmark", NULL);
     assert_found(*state, true, "bin/gradmark", "build/release");
@@ -75,7 +70,7 @@ static void an_installed_copy_has_its_own(void **state)
 }
 
 /* Three folders up is what a library below lib/MACHINE looks through: a build tree ends the search. */
-static void a_build_tree_takes_the_sources(void **state)
+UNIT_TEST(a_build_tree_takes_the_sources)
 {
     assert_found(*state, false, "build/release/gradmark", "build/release");
     assert_found(*state, false, "build/release/harness/gradmark_test", "build/release");
@@ -84,8 +79,5 @@ static void a_build_tree_takes_the_sources(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(an_installed_copy_has_its_own),
-                                        cmocka_unit_test(a_build_tree_takes_the_sources) };
-
-    return cmocka_run_group_tests_name("share", tests, set_up, tear_down);
+    return unit_run("share", NULL, set_up, tear_down);
 }

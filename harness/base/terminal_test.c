@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* terminal_test.c - where lines are broken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/base/terminal.h"
 
 static void assert_wrapped(const char *text, int n_columns, const char *expected)
@@ -23,9 +19,8 @@ static void assert_wrapped(const char *text, int n_columns, const char *expected
     free(got);
 }
 
-static void lines_are_broken_between_words(void **state)
+UNIT_TEST(lines_are_broken_between_words)
 {
-    (void)state;
     assert_wrapped("one two three", 0, "one two three");
     assert_wrapped("one two three\n", 13, "one two three\n");
     assert_wrapped("one two three\n", 12, "one two\n  three\n");
@@ -52,9 +47,8 @@ static void assert_filled(const char *text, int n_before, int n_columns, const c
     free(got);
 }
 
-static void paragraphs_fill_lines(void **state)
+UNIT_TEST(paragraphs_fill_lines)
 {
-    (void)state;
     assert_filled("", 2, 10, "\n");
     assert_filled("one two three", 2, 9, "one two\n  three\n");
     assert_filled("one two three", 2, 8, "one\n  two\n  three\n");
@@ -63,14 +57,13 @@ static void paragraphs_fill_lines(void **state)
     assert_filled("±± ±±", 0, 5, "±± ±±\n");
 }
 
-static void sentences_fit_100_columns(void **state)
+UNIT_TEST(sentences_fit_100_columns)
 {
     struct terminal_text text = { .lines = NULL };
     char *got = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&got, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     assert_int_equal(terminal_text_close(&text, to), RC_OK); /* of none */
     assert_int_equal(terminal_text_open(&text), RC_OK);
@@ -85,25 +78,14 @@ static void sentences_fit_100_columns(void **state)
     free(got);
 }
 
-static void a_file_is_no_terminal(void **state)
+UNIT_TEST(a_file_is_no_terminal)
 {
     FILE *file = tmpfile();
 
-    (void)state;
     assert_non_null(file);
     assert_int_equal(terminal_columns(file), 0);
     assert_int_equal(terminal_text_columns(file), 79);
     assert_int_equal(fclose(file), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_broken_between_words),
-        cmocka_unit_test(paragraphs_fill_lines),
-        cmocka_unit_test(sentences_fit_100_columns),
-        cmocka_unit_test(a_file_is_no_terminal),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("terminal")

@@ -4,13 +4,10 @@
  * bytes take 50 us + 10 ns n one way, and the first of each length 20 us more. The other rank is always there: it
  * answers at once, and what it sends first has come long before.
  */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/alpha_beta.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { US = 1000, KI = 1024, MI = 1024 * KI };
 
@@ -140,11 +137,10 @@ static struct alpha_beta measured(struct made_world *w, int r, int p, size_t mes
 
 /* At most 50 of each length, 256 MiB of it, 2 at least, and one of each more; data is at most 32 MiB, sizes alone are
  * not limited. */
-static void rounds_are_limited(void **state)
+UNIT_TEST(rounds_are_limited)
 {
     struct made_world w;
 
-    (void)state;
     assert_int_equal(measured(&w, 2, 3, 4000, true).n_bytes, 4000);
     assert_int_equal(w.n_served, 51 + 51);
     assert_int_equal(measured(&w, 2, 3, 4000, false).n_bytes, 4000);
@@ -159,11 +155,10 @@ static void rounds_are_limited(void **state)
 
 /* In each turn every rank is of one pair at most, and the pairs come in the same order on both their ranks: of 2 ranks
  * rank 0 serves first; of more, even ones, of whose pairs the last of an odd number comes after all others. */
-static void pairs_take_turns(void **state)
+UNIT_TEST(pairs_take_turns)
 {
     struct made_world w;
 
-    (void)state;
     for (int p = 2; p <= 7; p++)
         for (int r = 0; r < p; r++) {
             const int serves_first = r % 2 == 0 && !(p % 2 == 1 && r == p - 1);
@@ -181,12 +176,11 @@ static double step_s(const struct wire_plan *plan, double alpha_s, double messag
     return alpha_beta_step_s(&fit, plan);
 }
 
-static void wire_times_are_alpha_and_beta(void **state)
+UNIT_TEST(wire_times_are_alpha_and_beta)
 {
     const struct wire_plan chain = { .message_bytes = 1000, .n_in_turn = 4, .n_on_link = 5 };
     const struct wire_plan link = { .message_bytes = 1000, .n_in_turn = 2, .n_on_link = 8 };
 
-    (void)state;
     assert_near(step_s(&chain, 2, 3, 1000), 12);  /* 4 (2 + 1) over 5 x 1 */
     assert_near(step_s(&link, 2, 7, 1000), 40);   /* 8 x 5 over 2 (2 + 5) */
     assert_near(step_s(&chain, 2, 3, 250), 24);   /* measured on a quarter: 4 (2 + 4) */
@@ -194,10 +188,4 @@ static void wire_times_are_alpha_and_beta(void **state)
     assert_near(step_s(&link, 2, 1.5, 1000), 3);  /* and its bytes need no time that is known */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(rounds_are_limited), cmocka_unit_test(pairs_take_turns),
-                                        cmocka_unit_test(wire_times_are_alpha_and_beta) };
-
-    return cmocka_run_group_tests_name("alpha_beta", tests, NULL, NULL);
-}
+UNIT_MAIN("alpha_beta")

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* byte_sizes_test.c - lists and sweeps of sizes, and what is refused, in which words. */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/byte_sizes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST = 1 << 30 };
 
@@ -31,9 +28,8 @@ static void refused(const char *text, const char *message)
         fail_msg("'%s': %s", text, rc_message());
 }
 
-static void lists_and_sweeps(void **state)
+UNIT_TEST(lists_and_sweeps)
 {
-    (void)state;
     holds("4", 1, (const size_t[]){ 4 });
     holds("64Mi,4Ki,4K", 3, (const size_t[]){ 64 << 20, 4096, 4000 });
     holds("4:64", 5, (const size_t[]){ 4, 8, 16, 32, 64 });
@@ -43,21 +39,19 @@ static void lists_and_sweeps(void **state)
     holds("256Mi:1Gi:x4", 2, (const size_t[]){ 256 << 20, 1 << 30 });
 }
 
-static void a_sweep_of_all_sizes(void **state)
+UNIT_TEST(a_sweep_of_all_sizes)
 {
     size_t n_bytes[BYTE_SIZES_MAX];
     int n;
 
-    (void)state;
     assert_int_equal(byte_sizes_parse(n_bytes, &n, "4:1Gi", 4, MOST), RC_OK);
     assert_int_equal(n, 29);
     for (int i = 0; i < n; i++)
         assert_int_equal(n_bytes[i], (size_t)4 << i);
 }
 
-static void what_is_refused(void **state)
+UNIT_TEST(what_is_refused)
 {
-    (void)state;
     refused("", "names no size");
     refused("many", "\"many\": is no size");
     refused("4,x", "\"x\": is no size");
@@ -72,10 +66,4 @@ static void what_is_refused(void **state)
     refused("4:1Gi,4:1Gi,4:1Gi", "these are more than 64 sizes");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(lists_and_sweeps), cmocka_unit_test(a_sweep_of_all_sizes),
-                                        cmocka_unit_test(what_is_refused) };
-
-    return cmocka_run_group_tests_name("byte_sizes", tests, NULL, NULL);
-}
+UNIT_MAIN("byte_sizes")

@@ -3,14 +3,10 @@
 #include "harness/bench/calibration.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/topology.h"
 
@@ -58,14 +54,13 @@ static void assert_ratio(double value, double wanted)
         fail_msg("%.9g, not %.9g", value, wanted);
 }
 
-static void the_simulator_gives_back_what_was_measured(void **state)
+UNIT_TEST(the_simulator_gives_back_what_was_measured)
 {
     static struct cluster_sources sources;
     const struct calibration m = measured();
     struct topology t;
     struct cluster c;
 
-    (void)state;
     assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
     assert_string_equal(c.name, "mine");
     assert_int_equal(c.protocol, PROTOCOL_TCP);
@@ -86,7 +81,7 @@ static void the_simulator_gives_back_what_was_measured(void **state)
     assert_true(c.server_memory_bytes_per_s == 0);
 }
 
-static void what_is_measured_is_not_assumed(void **state)
+UNIT_TEST(what_is_measured_is_not_assumed)
 {
     static const char *const measured_keys[] = { "name",
                                                  "ranks_per_host_count",
@@ -109,7 +104,6 @@ static void what_is_measured_is_not_assumed(void **state)
     size_t n_measured = 0;
     struct cluster c;
 
-    (void)state;
     assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
     for (size_t i = 0; i < sizeof measured_keys / sizeof *measured_keys; i++)
         if (is_assumed(&c, &sources, measured_keys[i]))
@@ -125,13 +119,12 @@ static void what_is_measured_is_not_assumed(void **state)
 }
 
 /* No other host, nobody on a host: these links are the built-in ones, and assumed. */
-static void thin_data_are_assumed(void **state)
+UNIT_TEST(thin_data_are_assumed)
 {
     static struct cluster_sources sources;
     struct calibration m = measured();
     struct cluster c, standard;
 
-    (void)state;
     cluster_default(&standard);
     m.links.link[LINK_BETWEEN] = m.links.link[LINK_WITHIN] = (struct link_fit){ 0 };
     m.links.sharing = (struct local_sharing){ 0 };
@@ -146,14 +139,13 @@ static void thin_data_are_assumed(void **state)
 }
 
 /* 4 KiB spend 35 us on their bytes, less than alpha: what they take beside the line says nothing of the rate. */
-static void residuals_of_short_messages_are_not_of_the_rate(void **state)
+UNIT_TEST(residuals_of_short_messages_are_not_of_the_rate)
 {
     static struct cluster_sources sources;
     struct calibration m = measured();
     struct link_fit *f = &m.links.link[LINK_BETWEEN];
     struct cluster c;
 
-    (void)state;
     f->message.worst_ratio = 0.5;
     f->median_s[5] *= 1.5;
     f->median_s[6] *= 0.8; /* 16 KiB */
@@ -163,13 +155,12 @@ static void residuals_of_short_messages_are_not_of_the_rate(void **state)
                            "largest residual 50.0 %, of those longer than alpha 20.0 %"));
 }
 
-static void a_bare_link_has_no_protocol(void **state)
+UNIT_TEST(a_bare_link_has_no_protocol)
 {
     static struct cluster_sources sources;
     struct calibration m = measured();
     struct cluster c;
 
-    (void)state;
     m.links.link[LINK_BETWEEN].message_s = 0;
     assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
     assert_int_equal(c.protocol, PROTOCOL_BARE);
@@ -182,7 +173,7 @@ static void a_bare_link_has_no_protocol(void **state)
 
 /* Both ways at once: 2 n bytes in what the longest messages take, less alpha; within 5 % of full duplex it is that, and
  * no less than one way after the other. */
-static void a_link_may_carry_less_both_ways(void **state)
+UNIT_TEST(a_link_may_carry_less_both_ways)
 {
     static const struct {
         double both_ratio, wanted;
@@ -193,7 +184,6 @@ static void a_link_may_carry_less_both_ways(void **state)
     struct calibration m = measured();
     struct cluster cluster;
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct link_fit *f = &m.links.link[LINK_BETWEEN];
         const double one_way_s = (16 << 20) / 117.5e6;
@@ -216,13 +206,12 @@ static void a_link_may_carry_less_both_ways(void **state)
         strstr(sources.text[cluster_key_find("link_duplex_ratio")], "come in, around a ring of all 4 hosts; more"));
 }
 
-static void servers_may_differ(void **state)
+UNIT_TEST(servers_may_differ)
 {
     static struct cluster_sources sources;
     struct calibration m = measured();
     struct cluster c;
 
-    (void)state;
     m.server_flops_per_s = 7e9;
     m.server_memory_bytes_per_s = 8e9;
     assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
@@ -230,7 +219,7 @@ static void servers_may_differ(void **state)
     assert_ratio(c.server_memory_bytes_per_s, 8e9);
 }
 
-static void sharing_is_told_by_ratios(void **state)
+UNIT_TEST(sharing_is_told_by_ratios)
 {
     static const struct {
         double pairs_s, fan_s;
@@ -239,20 +228,18 @@ static void sharing_is_told_by_ratios(void **state)
               { 1.9, 1.9, SHARING_RANK }, { 2.1, 2, SHARING_HOST },   { 4, 2, SHARING_HOST },
               { 1.9, 1.3, SHARING_NONE } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++)
         assert_int_equal(calibration_sharing(&(struct local_sharing){ 4, 1, c[i].pairs_s, c[i].fan_s }), c[i].wanted);
     assert_int_equal(calibration_sharing(&(struct local_sharing){ 0 }), SHARING_NONE);
 }
 
 /* A time that does not grow with the size has no rate; a rate beyond the key's range is refused with both. */
-static void senseless_values_are_refused(void **state)
+UNIT_TEST(senseless_values_are_refused)
 {
     static struct cluster_sources sources;
     struct calibration m = measured();
     struct cluster c;
 
-    (void)state;
     m.links.link[LINK_BETWEEN].message.slope_s = 0;
     assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "between hosts: a message of 16 MiB took no longer"));
@@ -265,19 +252,4 @@ static void senseless_values_are_refused(void **state)
     assert_non_null(strstr(rc_message(), "equal work took 104 times as long as the fastest, on average; other work "));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_simulator_gives_back_what_was_measured),
-        cmocka_unit_test(what_is_measured_is_not_assumed),
-        cmocka_unit_test(thin_data_are_assumed),
-        cmocka_unit_test(residuals_of_short_messages_are_not_of_the_rate),
-        cmocka_unit_test(a_bare_link_has_no_protocol),
-        cmocka_unit_test(a_link_may_carry_less_both_ways),
-        cmocka_unit_test(servers_may_differ),
-        cmocka_unit_test(sharing_is_told_by_ratios),
-        cmocka_unit_test(senseless_values_are_refused),
-    };
-
-    return cmocka_run_group_tests_name("calibration", tests, NULL, NULL);
-}
+UNIT_MAIN("calibration")

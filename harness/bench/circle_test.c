@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* circle_test.c - tournaments of 1 to 33 players, and of 256. */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/circle.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MAX_PLAYERS = 256 };
 
@@ -37,27 +33,19 @@ static void play(int n)
     }
 }
 
-static void everybody_meets_everybody_once_O2(void **state)
+UNIT_TEST(everybody_meets_everybody_once_O2)
 {
-    (void)state;
     for (int n = 2; n <= 33; n++)
         play(n);
     play(MAX_PLAYERS - 1);
     play(MAX_PLAYERS);
 }
 
-static void one_player_has_no_round(void **state)
+UNIT_TEST(one_player_has_no_round)
 {
-    (void)state;
     assert_int_equal(circle_n_rounds(1), 0);
     assert_int_equal(circle_n_rounds(0), 0);
     assert_int_equal(circle_opponent(1, 0, 0), -1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(everybody_meets_everybody_once_O2),
-                                        cmocka_unit_test(one_player_has_no_round) };
-
-    return cmocka_run_group_tests_name("circle", tests, NULL, NULL);
-}
+UNIT_MAIN("circle")

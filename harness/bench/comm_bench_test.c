@@ -7,14 +7,11 @@
 #include "harness/bench/comm_bench.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "allreduce/collective_list.h"
+#include "harness/base/suite/unit.h"
 #include "harness/bench/comm_repeat.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
@@ -163,11 +160,10 @@ static size_t block_of(const struct job *job, int i)
 
 /* bench.Y2, B4: ten blocks fill what a rank rotates; each call has the one behind that of the call before, whosever
  * that was, the ceiling's among them. */
-static void memory_rotates(void **state)
+UNIT_TEST(memory_rotates)
 {
     struct comm_lane lane[N_LANES];
 
-    (void)state;
     lanes(lane);
     struct job job = job_of(lane, ONE_SIZE, 1);
     run(&job);
@@ -187,11 +183,10 @@ static void memory_rotates(void **state)
     close_job(&job);
 }
 
-static void hot_memory_is_the_same(void **state)
+UNIT_TEST(hot_memory_is_the_same)
 {
     struct comm_lane lane[N_LANES];
 
-    (void)state;
     lanes(lane);
     struct job job = job_of(lane, ONE_SIZE, 1);
     job.terms.rotated_bytes = 0;
@@ -205,11 +200,10 @@ static void hot_memory_is_the_same(void **state)
 }
 
 /* A8: in the share, at the same place on every rank; private memory is in none. */
-static void shared_memory_is_in_the_share(void **state)
+UNIT_TEST(shared_memory_is_in_the_share)
 {
     struct comm_lane lane[N_LANES];
 
-    (void)state;
     lanes(lane);
     for (int shared = 0; shared < 2; shared++) {
         struct job job = job_of(lane, ONE_SIZE, 1);
@@ -227,12 +221,11 @@ static void shared_memory_is_in_the_share(void **state)
 }
 
 /* bench.B2: behind the warm-up, in each turn all lanes have a repeat in each placement, and they begin by turns. */
-static void lanes_take_turns(void **state)
+UNIT_TEST(lanes_take_turns)
 {
     struct comm_lane lane[N_LANES];
     int i = 0;
 
-    (void)state;
     lanes(lane);
     struct job job = job_of(lane, ONE_SIZE, 1);
     run(&job);
@@ -249,11 +242,10 @@ static void lanes_take_turns(void **state)
 }
 
 /* bench.B3: one element of each call of one lane, on one rank, which is not rank 0. */
-static void what_is_wrong_is_counted(void **state)
+UNIT_TEST(what_is_wrong_is_counted)
 {
     struct comm_lane lane[N_LANES];
 
-    (void)state;
     lanes(lane);
     struct job job = job_of(lane, ONE_SIZE, 1);
     job.wrong = lane[1].ops;
@@ -268,12 +260,11 @@ static void what_is_wrong_is_counted(void **state)
 }
 
 /* Rows size by size, the ceiling last; medians between their ends. */
-static void rows_are_in_order(void **state)
+UNIT_TEST(rows_are_in_order)
 {
     static const size_t sizes[] = { 4, N_BYTES, 64 };
     struct comm_lane lane[N_LANES];
 
-    (void)state;
     lanes(lane);
     struct job job = job_of(lane, sizes, 3);
     run(&job);
@@ -296,12 +287,11 @@ static void rows_are_in_order(void **state)
 }
 
 /* The budget ends before the second size begins; what has begun has its repeats. */
-static void a_budget_ends_it(void **state)
+UNIT_TEST(a_budget_ends_it)
 {
     static const size_t sizes[] = { N_BYTES, 4 };
     struct comm_lane lane[N_LANES];
 
-    (void)state;
     lanes(lane);
     struct job job = job_of(lane, sizes, 2);
     job.terms.plan.budget_s = 1e-9;
@@ -331,24 +321,22 @@ out:
 }
 
 /* bench.B1 */
-static void the_slowest_rank_counts(void **state)
+UNIT_TEST(the_slowest_rank_counts)
 {
     const struct world_ops *threads = NULL;
     struct comm_repeat_result all = { 0 };
 
-    (void)state;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     assert_int_equal(world_run(threads, &(struct world_opts){ .timeout_ms = 0 }, N_RANKS, gather_body, &all), RC_OK);
     assert_true(all.time_s == 0.75);
     assert_int_equal(all.n_wrong, 0x111);
 }
 
-static void bytes_are_known_before(void **state)
+UNIT_TEST(bytes_are_known_before)
 {
     static const size_t sizes[] = { 4, 1 << 20 };
     struct comm_lane lane[N_LANES];
 
-    (void)state;
     lanes(lane);
     struct job job = job_of(lane, sizes, 2);
     job.terms.rotated_bytes = 4 << 20;
@@ -361,17 +349,4 @@ static void bytes_are_known_before(void **state)
     assert_int_equal(comm_bench_bytes(&job.terms, 2), 3 << 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(memory_rotates),
-                                        cmocka_unit_test(hot_memory_is_the_same),
-                                        cmocka_unit_test(shared_memory_is_in_the_share),
-                                        cmocka_unit_test(lanes_take_turns),
-                                        cmocka_unit_test(what_is_wrong_is_counted),
-                                        cmocka_unit_test(rows_are_in_order),
-                                        cmocka_unit_test(a_budget_ends_it),
-                                        cmocka_unit_test(the_slowest_rank_counts),
-                                        cmocka_unit_test(bytes_are_known_before) };
-
-    return cmocka_run_group_tests_name("comm_bench", tests, NULL, NULL);
-}
+UNIT_MAIN("comm_bench")

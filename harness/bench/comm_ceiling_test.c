@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_ceiling_test.c - the work of a ceiling is what it is said to be: every slice read, every result written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/bench/comm_ceiling.h"
 #include "harness/compute/compute.h"
 
@@ -46,11 +41,10 @@ static void do_pass(enum comm_type type, int n_ranks)
         .type = type, .n_ranks = n_ranks, .compute = compute, .data = data, .n_elems = (size_t)n_ranks * N_SLICE });
 }
 
-static void sums_are_in_as_many_slices_as_are_written(void **state)
+UNIT_TEST(sums_are_in_as_many_slices_as_are_written)
 {
     static const int n_ranks[] = { 2, 3, 8, 64, 65 }; /* by either way of adding */
 
-    (void)state;
     for (size_t c = 0; c < sizeof n_ranks / sizeof *n_ranks; c++)
         for (int scatters = 0; scatters < 2; scatters++) {
             do_pass(scatters ? COMM_REDUCE_SCATTER : COMM_ALLREDUCE, n_ranks[c]);
@@ -66,9 +60,8 @@ static void sums_are_in_as_many_slices_as_are_written(void **state)
         }
 }
 
-static void a_slice_is_copied_to_the_others(void **state)
+UNIT_TEST(a_slice_is_copied_to_the_others)
 {
-    (void)state;
     do_pass(COMM_ALLGATHER, 3);
     for (size_t k = 0; k < 3; k++)
         for (size_t i = 0; i < N_SLICE; i++)
@@ -77,8 +70,5 @@ static void a_slice_is_copied_to_the_others(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(sums_are_in_as_many_slices_as_are_written),
-                                        cmocka_unit_test(a_slice_is_copied_to_the_others) };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return unit_run("comm_ceiling", NULL, set_up, tear_down);
 }

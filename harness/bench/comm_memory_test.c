@@ -3,22 +3,17 @@
  * memory writes. */
 #include "harness/bench/comm_memory.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/bench/comm_ceiling.h"
 #include "harness/compute/compute.h"
 
 enum { KI = 1024, MI = 1 << 20 };
 
-static void rotations_fill_what_was_asked_for(void **state)
+UNIT_TEST(rotations_fill_what_was_asked_for)
 {
-    (void)state;
     const struct comm_rotation large = comm_rotation_of(MI, 32 * MI), odd = comm_rotation_of(MI + 4, 32 * MI);
     const struct comm_rotation small = comm_rotation_of(4, 32 * MI), whole = comm_rotation_of(64 * MI, 32 * MI);
     const struct comm_rotation hot = comm_rotation_of(4 * KI, 0);
@@ -31,12 +26,11 @@ static void rotations_fill_what_was_asked_for(void **state)
 }
 
 /* bench.Y1, Y2: each block once, then the first again; none overlaps another, all are in the memory. */
-static void blocks_take_turns(void **state)
+UNIT_TEST(blocks_take_turns)
 {
     const struct comm_rotation r = comm_rotation_of(100, 1000);
     struct comm_memory m;
 
-    (void)state;
     assert_int_equal(comm_memory_open(&m, NULL, comm_rotation_bytes(r)), RC_OK);
     assert_int_equal(r.n_blocks, 8);
     for (size_t i = 0; i < 24; i++) {
@@ -62,12 +56,11 @@ static void passes(float *data, const float *other, enum comm_type type, int n_r
 }
 
 /* Slices of 3,000: more than a block of those that are summed at a time. */
-static void one_pass_reads_and_writes_each_once(void **state)
+UNIT_TEST(one_pass_reads_and_writes_each_once)
 {
     enum { P = 3, SLICE = 3000, N = P * SLICE };
     float *data = malloc((N + 1) * sizeof *data), *other = malloc(N * sizeof *other);
 
-    (void)state;
     assert_true(data && other);
     for (int type = 0; type < COMM_N_TYPES; type++) {
         for (size_t i = 0; i < N; i++) {
@@ -94,11 +87,10 @@ static void one_pass_reads_and_writes_each_once(void **state)
     free(other);
 }
 
-static void few_elements_are_passed_once(void **state)
+UNIT_TEST(few_elements_are_passed_once)
 {
     float data[3] = { 1, 2, 99 };
 
-    (void)state;
     passes(data, NULL, COMM_ALLREDUCE, 5, 2);
     assert_true(data[0] == 3 && data[1] == 3 && data[2] == 99);
     passes(data, NULL, COMM_ALLGATHER, 5, 0);
@@ -106,9 +98,8 @@ static void few_elements_are_passed_once(void **state)
 }
 
 /* Of n elements on p ranks all read p n and write p n: a rank 2 n. */
-static void what_one_pass_moves(void **state)
+UNIT_TEST(what_one_pass_moves)
 {
-    (void)state;
     assert_int_equal(comm_one_pass_bytes(COMM_ALLREDUCE, 4, 1000), 8000);
     assert_int_equal(comm_one_pass_bytes(COMM_REDUCE_SCATTER, 4, 1000), 5000);
     assert_int_equal(comm_one_pass_bytes(COMM_ALLGATHER, 4, 1000), 4000);
@@ -116,9 +107,8 @@ static void what_one_pass_moves(void **state)
     assert_int_equal(comm_one_pass_bytes(COMM_SENDRECV, 4, 1000), 8000);
 }
 
-static void messages_share_links(void **state)
+UNIT_TEST(messages_share_links)
 {
-    (void)state;
     assert_int_equal(comm_link_streams((const int[]){ 0, 0, 0, 0 }, 4), 0);
     assert_int_equal(comm_link_streams((const int[]){ 0, 1, 2, 3 }, 4), 1);
     assert_int_equal(comm_link_streams((const int[]){ 0, 0, 1, 1 }, 4), 1);
@@ -127,14 +117,4 @@ static void messages_share_links(void **state)
     assert_int_equal(comm_link_streams((const int[]){ 0, 1, 0, 2, 0, 3, 3 }, 7), 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(rotations_fill_what_was_asked_for),
-                                        cmocka_unit_test(blocks_take_turns),
-                                        cmocka_unit_test(one_pass_reads_and_writes_each_once),
-                                        cmocka_unit_test(few_elements_are_passed_once),
-                                        cmocka_unit_test(what_one_pass_moves),
-                                        cmocka_unit_test(messages_share_links) };
-
-    return cmocka_run_group_tests_name("comm_memory", tests, NULL, NULL);
-}
+UNIT_MAIN("comm_memory")

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_values_test.c - what ranks bring makes the results that are expected, and each kind of wrong one is counted. */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/comm_values.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_RANKS = 5, MOST_ELEMS = 2 * COMM_VALUES_PERIOD + 77 };
 
@@ -84,9 +81,8 @@ enum { N_MOVING = 5 };
 static const size_t SIZES[] = { 1, 2, 3, 97, COMM_VALUES_PERIOD, MOST_ELEMS };
 enum { N_SIZES = 6 };
 
-static void right_results_are_right(void **state)
+UNIT_TEST(right_results_are_right)
 {
-    (void)state;
     for (int t = 0; t < N_MOVING; t++)
         for (int p = 2; p <= MOST_RANKS; p++) {
             struct group g = open_group(MOVING[t], p, p - 1);
@@ -101,9 +97,8 @@ static void right_results_are_right(void **state)
 }
 
 /* One element that is off by a bit, at either end, is one that is wrong; of a reduce-scatter it is the owner's. */
-static void one_wrong_element_is_one(void **state)
+UNIT_TEST(one_wrong_element_is_one)
 {
-    (void)state;
     for (int t = 0; t < N_MOVING; t++)
         for (int end = 0; end < 2; end++) {
             struct group g = open_group(MOVING[t], 3, 0);
@@ -117,12 +112,11 @@ static void one_wrong_element_is_one(void **state)
 }
 
 /* Minus zero is not zero: bits are compared. */
-static void bits_are_compared(void **state)
+UNIT_TEST(bits_are_compared)
 {
     struct group g = open_group(COMM_BROADCAST, 2, 0);
     size_t i = 0;
 
-    (void)state;
     run(&g, MOST_ELEMS, 0);
     while (g.data[1][i] != 0)
         i++;
@@ -132,11 +126,10 @@ static void bits_are_compared(void **state)
 }
 
 /* The result of the call before, a chunk that was exchanged for another, and what nobody wrote: most of it is wrong. */
-static void old_and_moved_results_are_wrong(void **state)
+UNIT_TEST(old_and_moved_results_are_wrong)
 {
     const size_t n = MOST_ELEMS, part = n / 4;
 
-    (void)state;
     for (int t = 0; t < N_MOVING; t++) {
         struct group g = open_group(MOVING[t], 2, 0);
         const size_t n_own = MOVING[t] == COMM_REDUCE_SCATTER ? n - n / 2 : n;
@@ -151,12 +144,11 @@ static void old_and_moved_results_are_wrong(void **state)
 }
 
 /* bench.V3 */
-static void what_is_not_brought_is_poison(void **state)
+UNIT_TEST(what_is_not_brought_is_poison)
 {
     struct group gather = open_group(COMM_ALLGATHER, 4, 0), spread = open_group(COMM_BROADCAST, 4, 2);
     const size_t n = 4 * 11;
 
-    (void)state;
     run(&gather, n, 1);
     run(&spread, n, 1);
     for (int r = 0; r < 4; r++)
@@ -172,9 +164,8 @@ static void what_is_not_brought_is_poison(void **state)
 }
 
 /* Hot memory: an allreduce of its own result multiplies by the number of ranks, as often as that is exact. */
-static void sums_of_sums(void **state)
+UNIT_TEST(sums_of_sums)
 {
-    (void)state;
     for (int p = 2; p <= MOST_RANKS; p++) {
         struct group g = open_group(COMM_ALLREDUCE, p, 0);
         const int n_times = comm_values_most_times(&g.v[0]);
@@ -196,9 +187,8 @@ static void sums_of_sums(void **state)
 }
 
 /* nccl-tests' performance document: S/t, and the factors. */
-static void factors_are_those_of_nccl_tests(void **state)
+UNIT_TEST(factors_are_those_of_nccl_tests)
 {
-    (void)state;
     assert_true(comm_bus_factor(COMM_ALLREDUCE, 2) == 1 && comm_bus_factor(COMM_ALLREDUCE, 4) == 1.5);
     assert_true(comm_bus_factor(COMM_ALLGATHER, 4) == 0.75 && comm_bus_factor(COMM_REDUCE_SCATTER, 8) == 0.875);
     assert_true(comm_bus_factor(COMM_BROADCAST, 4) == 1 && comm_bus_factor(COMM_SENDRECV, 4) == 1);
@@ -209,15 +199,4 @@ static void factors_are_those_of_nccl_tests(void **state)
     assert_int_equal(comm_counted_elems(COMM_BROADCAST, 10, 4), 10);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(right_results_are_right),
-                                        cmocka_unit_test(one_wrong_element_is_one),
-                                        cmocka_unit_test(bits_are_compared),
-                                        cmocka_unit_test(old_and_moved_results_are_wrong),
-                                        cmocka_unit_test(what_is_not_brought_is_poison),
-                                        cmocka_unit_test(sums_of_sums),
-                                        cmocka_unit_test(factors_are_those_of_nccl_tests) };
-
-    return cmocka_run_group_tests_name("comm_values", tests, NULL, NULL);
-}
+UNIT_MAIN("comm_values")

@@ -3,13 +3,10 @@
  * gemm_test.c - rates of a compute whose work takes a known time on a made-up clock (the hollow backend charges flops
  * and bytes). Of a real clock only that there is a rate.
  */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/gemm.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 struct made_world {
     struct world base; /* first */
@@ -43,13 +40,12 @@ static struct compute *opened(struct made_world *w)
     return c;
 }
 
-static void the_fastest_product_counts(void **state)
+UNIT_TEST(the_fastest_product_counts)
 {
     struct made_world w = { .flops_per_ns = 64 };
     struct compute *c = opened(&w);
     double flops_per_s;
 
-    (void)state;
     assert_int_equal(gemm_peak_flops_per_s(&flops_per_s, &w.base, c, 64), RC_OK);
     assert_true(fabs(flops_per_s - 64e9) < 1e-3 * 64e9); /* the clock counts whole ns, of which a product takes 8192 */
     assert_int_equal(w.n_charges, 6);                    /* 3 products, 3 convolutions */
@@ -57,13 +53,12 @@ static void the_fastest_product_counts(void **state)
 }
 
 /* 2 x 1024^3 flops take 34 ms at 64 flops a ns: 2048 rows are tried, and are enough. */
-static void matrices_grow_while_there_is_time(void **state)
+UNIT_TEST(matrices_grow_while_there_is_time)
 {
     struct made_world w = { .flops_per_ns = 64 };
     struct compute *c = opened(&w);
     double flops_per_s;
 
-    (void)state;
     assert_int_equal(gemm_peak_flops_per_s(&flops_per_s, &w.base, c, 8192), RC_OK);
     assert_int_equal(w.n_charges, 6 + 6);
     w.n_charges = 0;
@@ -73,13 +68,12 @@ static void matrices_grow_while_there_is_time(void **state)
     compute_close(&c);
 }
 
-static void a_stream_is_three_arrays(void **state)
+UNIT_TEST(a_stream_is_three_arrays)
 {
     struct made_world w = { .bytes_per_ns = 3 };
     struct compute *c = opened(&w);
     double bytes_per_s;
 
-    (void)state;
     assert_int_equal(stream_peak_bytes_per_s(&bytes_per_s, &w.base, c, 1 << 20), RC_OK);
     assert_true(fabs(bytes_per_s - 3e9) < 1);
     assert_int_equal(w.n_charges, 3);
@@ -128,14 +122,13 @@ static void check_accumulate(struct compute *c, float *y, const float *x, size_t
     assert_random(x, n);
 }
 
-static void operands_are_random(void **state)
+UNIT_TEST(operands_are_random)
 {
     struct made_world w = { .base.ops = &WORLD, .flops_per_ns = 1 };
     struct compute_backend b = compute_cpu;
     struct compute *c = NULL;
     double rate;
 
-    (void)state;
     b.gemm = check_gemm;
     b.conv = check_conv;
     b.accumulate = check_accumulate;
@@ -149,22 +142,12 @@ static void operands_are_random(void **state)
     compute_close(&c);
 }
 
-static void this_machine_has_a_rate(void **state)
+UNIT_TEST(this_machine_has_a_rate)
 {
     double flops_per_s = 0;
 
-    (void)state;
     assert_int_equal(gemm_flops_per_s(&flops_per_s), RC_OK);
     assert_true(isfinite(flops_per_s) && flops_per_s > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_fastest_product_counts),
-                                        cmocka_unit_test(matrices_grow_while_there_is_time),
-                                        cmocka_unit_test(a_stream_is_three_arrays),
-                                        cmocka_unit_test(operands_are_random),
-                                        cmocka_unit_test(this_machine_has_a_rate) };
-
-    return cmocka_run_group_tests_name("gemm", tests, NULL, NULL);
-}
+UNIT_MAIN("gemm")

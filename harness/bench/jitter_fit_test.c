@@ -3,23 +3,18 @@
 #include "harness/bench/jitter_fit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster.h"
 
 enum { N = 1600 };
 
 /* Relative standard errors of base and of ratio over N draws are below 0.04 ratio and 0.04: the second L-moment of a
  * distribution of mean 1 has less than 1.6 / sqrt(N), of the long-tailed lognormal (by simulation); 4 of them. */
-static void draws_give_their_distribution(void **state)
+UNIT_TEST(draws_give_their_distribution)
 {
     static double t_s[N];
 
-    (void)state;
     for (int kind = JITTER_EXPONENTIAL; kind <= JITTER_LOGNORMAL; kind++)
         for (int i = 0; i < 3; i++) {
             static const double ratio[] = { 0.01, 0.1, 1 };
@@ -40,11 +35,10 @@ static void draws_give_their_distribution(void **state)
         }
 }
 
-static void equal_times_have_none(void **state)
+UNIT_TEST(equal_times_have_none)
 {
     double t_s[] = { 1e-3, 1e-3, 1e-3 + 1e-9, 1e-3 - 1e-9, 1e-3 };
 
-    (void)state;
     const struct jitter_fit fit = jitter_fit_of(t_s, 5);
     assert_int_equal(fit.kind, JITTER_NONE);
     assert_true(fit.ratio == 0 && fit.distance == 0);
@@ -53,11 +47,10 @@ static void equal_times_have_none(void **state)
 
 /* The mean that a description gives, base (1 + ratio), is that of the times, whatever they are: here half of them take
  * twice as long, which no distribution has. */
-static void the_mean_is_kept(void **state)
+UNIT_TEST(the_mean_is_kept)
 {
     double t_s[100];
 
-    (void)state;
     for (int i = 0; i < 100; i++)
         t_s[i] = i % 2 == 0 ? 1e-3 : 2e-3;
     const struct jitter_fit fit = jitter_fit_of(t_s, 100);
@@ -71,10 +64,4 @@ static void the_mean_is_kept(void **state)
     assert_true(fabs(wild.base_s * (1 + wild.ratio) / 50.95e-3 - 1) < 1e-9);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(draws_give_their_distribution),
-                                        cmocka_unit_test(equal_times_have_none), cmocka_unit_test(the_mean_is_kept) };
-
-    return cmocka_run_group_tests_name("jitter_fit", tests, NULL, NULL);
-}
+UNIT_MAIN("jitter_fit")

@@ -3,14 +3,10 @@
  * layer_timing_test.c - a small network measured, on a backend of the host and on one whose memory is elsewhere: the
  * work is counted to the flop, both sides are timed, and nothing is forgotten. No time is judged.
  */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/layer_timing.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { BATCH = 3, IMAGE = 16, F = PHASE_FORWARD, B = PHASE_BACKWARD };
 
@@ -71,17 +67,15 @@ static void measure_on(const struct compute_backend *backend)
     dataset_close(&data);
 }
 
-static void layers_are_timed_where_the_host_waits_for_nothing(void **state)
+UNIT_TEST(layers_are_timed_where_the_host_waits_for_nothing)
 {
-    (void)state;
     measure_on(&compute_cpu);
 }
 
-static void layers_are_timed_apart_where_one_must_wait(void **state)
+UNIT_TEST(layers_are_timed_apart_where_one_must_wait)
 {
     struct compute_backend elsewhere = compute_cpu;
 
-    (void)state;
     elsewhere.host_memory = false;
     measure_on(&elsewhere);
 }
@@ -117,14 +111,13 @@ static enum rc sync_stamps(struct compute *c)
 }
 
 /* Each node has two stamps around it in each phase; nobody waits between them. */
-static void layers_are_timed_by_stamps(void **state)
+UNIT_TEST(layers_are_timed_by_stamps)
 {
     struct compute_backend stamped = compute_cpu;
     struct layer_timing_env env = env_of(&stamped);
     struct dataset *data = NULL;
     struct layer_timing m = { 0 };
 
-    (void)state;
     stamped.host_memory = false;
     stamped.record_stamp = record_stamp;
     stamped.stamp_ns = stamp_ns;
@@ -152,7 +145,7 @@ static bool stop_after_some(void)
 }
 
 /* It is asked before and after the warm-up, and before each step. */
-static void a_stopped_measurement_tells_what_it_has(void **state)
+UNIT_TEST(a_stopped_measurement_tells_what_it_has)
 {
     static const struct {
         int n_asks, n_steps;
@@ -160,7 +153,6 @@ static void a_stopped_measurement_tells_what_it_has(void **state)
     struct layer_timing_env env = env_of(&compute_cpu);
     struct dataset *data = NULL;
 
-    (void)state;
     assert_int_equal(dataset_open_synthetic(&data, &images, 1), RC_OK);
     env.dataset = data;
     env.stop_wanted = stop_after_some;
@@ -176,7 +168,7 @@ static void a_stopped_measurement_tells_what_it_has(void **state)
     dataset_close(&data);
 }
 
-static void what_cannot_be_is_told(void **state)
+UNIT_TEST(what_cannot_be_is_told)
 {
     const struct layer_timing_env env = { .workload = &workload_vgg16,
                                           .backend = &compute_cpu,
@@ -187,30 +179,18 @@ static void what_cannot_be_is_told(void **state)
                                           .n_warmup = 1 };
     struct layer_timing m = { 0 };
 
-    (void)state;
     assert_int_equal(layer_timing_run(&m, &env), RC_INVAL);
     assert_null(m.layer);
 }
 
-static void quartiles_lie_between_neighbours(void **state)
+UNIT_TEST(quartiles_lie_between_neighbours)
 {
     double x[] = { 5, 1, 4, 2, 3 }, y[] = { 4, 1 }, z[] = { 9 };
     const struct spread a = spread_of(x, 5), b = spread_of(y, 2), c = spread_of(z, 1);
 
-    (void)state;
     assert_true(a.median == 3 && a.low == 2 && a.high == 4);
     assert_true(b.median == 2.5 && b.low == 1.75 && b.high == 3.25);
     assert_true(c.median == 9 && c.low == 9 && c.high == 9);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(layers_are_timed_where_the_host_waits_for_nothing),
-                                        cmocka_unit_test(layers_are_timed_apart_where_one_must_wait),
-                                        cmocka_unit_test(layers_are_timed_by_stamps),
-                                        cmocka_unit_test(a_stopped_measurement_tells_what_it_has),
-                                        cmocka_unit_test(what_cannot_be_is_told),
-                                        cmocka_unit_test(quartiles_lie_between_neighbours) };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("layer_timing")

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* line_fit_test.c - lines through made-up times, by hand. */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/line_fit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { N = 12 };
 
@@ -26,11 +22,10 @@ static void exact(double *x, double *t_s)
     }
 }
 
-static void exact_times_give_their_line(void **state)
+UNIT_TEST(exact_times_give_their_line)
 {
     double x[N], t_s[N];
 
-    (void)state;
     exact(x, t_s);
     const struct line_fit fit = line_fit_of(x, t_s, N);
     assert_ratio(fit.intercept_s, 30e-6);
@@ -41,11 +36,10 @@ static void exact_times_give_their_line(void **state)
 }
 
 /* Four of twelve are far off, and the line stays; a least-squares line would not, whatever its weights. */
-static void outliers_move_nothing(void **state)
+UNIT_TEST(outliers_move_nothing)
 {
     double x[N], t_s[N];
 
-    (void)state;
     exact(x, t_s);
     t_s[2] *= 5;
     t_s[5] *= 3;
@@ -60,11 +54,10 @@ static void outliers_move_nothing(void **state)
 
 /* Sizes that a shaper lets pass at once (64 B to 64 KiB at ten times the rate) do not pass for the rate of long ones:
  * a line that is ten times too low is as wrong as one that is ten times too high. */
-static void bursts_are_not_the_rate(void **state)
+UNIT_TEST(bursts_are_not_the_rate)
 {
     double x[N], t_s[N];
 
-    (void)state;
     exact(x, t_s);
     for (int i = 2; i < 8; i++)
         t_s[i] = 30e-6 + x[i] * 0.8e-9;
@@ -74,33 +67,22 @@ static void bursts_are_not_the_rate(void **state)
 }
 
 /* Times that fall with the size, or rise faster than it: no negative rate, and no negative latency. */
-static void members_are_never_negative(void **state)
+UNIT_TEST(members_are_never_negative)
 {
     static const double x[] = { 1, 2, 4, 8 }, falling_s[] = { 8, 7, 6, 5 }, steep_s[] = { 1, 4, 16, 64 };
     const struct line_fit level = line_fit_of(x, falling_s, 4), steep = line_fit_of(x, steep_s, 4);
 
-    (void)state;
     assert_true(level.slope_s == 0 && level.intercept_s >= 6 && level.intercept_s <= 7);
     assert_true(steep.intercept_s == 0 && steep.slope_s >= 2 && steep.slope_s <= 4);
 }
 
-static void few_points_have_a_line(void **state)
+UNIT_TEST(few_points_have_a_line)
 {
     static const double x[] = { 4, 8 }, t_s[] = { 3, 5 };
     const struct line_fit one = line_fit_of(x, t_s, 1), two = line_fit_of(x, t_s, 2);
 
-    (void)state;
     assert_true(one.intercept_s == 0 && one.slope_s == 0.75);
     assert_true(two.intercept_s == 1 && two.slope_s == 0.5 && two.worst_ratio == 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_times_give_their_line), cmocka_unit_test(outliers_move_nothing),
-        cmocka_unit_test(bursts_are_not_the_rate),     cmocka_unit_test(members_are_never_negative),
-        cmocka_unit_test(few_points_have_a_line),
-    };
-
-    return cmocka_run_group_tests_name("line_fit", tests, NULL, NULL);
-}
+UNIT_MAIN("line_fit")

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link_fit_test.c - latency, rate and overhead of made-up pairs, by hand. */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/link_fit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static void assert_ratio(double value, double wanted)
 {
@@ -31,21 +27,19 @@ static struct pair_times pair(int from, int to, double alpha_s, double gap_s, do
     return p;
 }
 
-static void sizes_and_bursts_are_what_they_are(void **state)
+UNIT_TEST(sizes_and_bursts_are_what_they_are)
 {
-    (void)state;
     assert_int_equal(link_size_bytes(0), 4);
     assert_int_equal(link_size_bytes(LINK_N_SIZES - 1), 16 << 20);
     assert_int_equal(link_burst_messages(0), 4);
     assert_int_equal(link_burst_messages(LINK_N_BURSTS - 1), 64);
 }
 
-static void a_pair_gives_its_values(void **state)
+UNIT_TEST(a_pair_gives_its_values)
 {
     const struct pair_times one = pair(0, 3, 40e-6, 5e-6, 1);
     struct link_fit fit;
 
-    (void)state;
     assert_int_equal(link_fit_of(&fit, &one, 1), RC_OK);
     assert_int_equal(fit.n_pairs, 1);
     assert_ratio(fit.alpha_s, 40e-6);
@@ -57,12 +51,11 @@ static void a_pair_gives_its_values(void **state)
 }
 
 /* 16 MiB at 125 MB/s take 134.217728 ms behind alpha, of 40 us; while as many come in 1.5 times both. */
-static void both_ways_are_one_ratio(void **state)
+UNIT_TEST(both_ways_are_one_ratio)
 {
     const struct pair_times one = pair(0, 3, 40e-6, 5e-6, 1);
     struct link_fit fit;
 
-    (void)state;
     assert_int_equal(link_fit_of(&fit, &one, 1), RC_OK);
     assert_ratio(link_fit_duplex_ratio(&fit), 2 * 134.217728 / (1.5 * 134.257728 - 0.04));
     fit.both_ratio = 1.04;
@@ -77,12 +70,11 @@ static void both_ways_are_one_ratio(void **state)
 
 /* 4 bytes at 125 MB/s take 32 ns: a burst whose messages take no more has no overhead; nor is it more than half of the
  * latency, which it is part of twice. */
-static void an_overhead_has_limits(void **state)
+UNIT_TEST(an_overhead_has_limits)
 {
     const struct pair_times wire = pair(0, 1, 40e-6, 32e-9, 1), heavy = pair(0, 1, 40e-6, 30e-6, 1);
     struct link_fit fit;
 
-    (void)state;
     assert_int_equal(link_fit_of(&fit, &wire, 1), RC_OK);
     assert_true(fit.message_s == 0 && !fit.is_capped);
     assert_int_equal(link_fit_of(&fit, &heavy, 1), RC_OK);
@@ -92,12 +84,11 @@ static void an_overhead_has_limits(void **state)
 }
 
 /* The median pair's, and the slow one by name. */
-static void a_slow_link_is_told(void **state)
+UNIT_TEST(a_slow_link_is_told)
 {
     struct pair_times p[] = { pair(0, 1, 40e-6, 5e-6, 1), pair(0, 2, 40e-6, 5e-6, 1), pair(1, 2, 40e-6, 5e-6, 1.5) };
     struct link_fit fit;
 
-    (void)state;
     assert_int_equal(link_fit_of(&fit, p, 3), RC_OK);
     assert_ratio(fit.alpha_s, 40e-6);
     assert_true(fit.differs);
@@ -113,25 +104,12 @@ static void a_slow_link_is_told(void **state)
     assert_false(fit.differs);
 }
 
-static void nothing_gives_nothing(void **state)
+UNIT_TEST(nothing_gives_nothing)
 {
     struct link_fit fit = { .n_pairs = 7 };
 
-    (void)state;
     assert_int_equal(link_fit_of(&fit, NULL, 0), RC_OK);
     assert_true(fit.n_pairs == 0 && fit.alpha_s == 0 && !fit.differs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_and_bursts_are_what_they_are),
-        cmocka_unit_test(a_pair_gives_its_values),
-        cmocka_unit_test(both_ways_are_one_ratio),
-        cmocka_unit_test(an_overhead_has_limits),
-        cmocka_unit_test(a_slow_link_is_told),
-        cmocka_unit_test(nothing_gives_nothing),
-    };
-
-    return cmocka_run_group_tests_name("link_fit", tests, NULL, NULL);
-}
+UNIT_MAIN("link_fit")

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pairing_test.c - who plays with whom, on clusters of all small shapes and on large ones. */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/pairing.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MAX_RANKS = 256, MAX_HOSTS = 64, MAX_SEEN = 64 };
 
@@ -50,12 +46,11 @@ static struct pairing shape(int host[MAX_RANKS], int n_hosts, int n_each, int is
     return p;
 }
 
-static void everybody_meets_Q3(void **state)
+UNIT_TEST(everybody_meets_Q3)
 {
     static struct seen seen;
     int host[MAX_RANKS];
 
-    (void)state;
     for (int n_hosts = 1; n_hosts <= 7; n_hosts++)
         for (int n_each = 1; n_each <= 4; n_each++)
             for (int is_uneven = 0; is_uneven < 2; is_uneven++) {
@@ -73,12 +68,11 @@ static void everybody_meets_Q3(void **state)
             }
 }
 
-static void turns_are_counted(void **state)
+UNIT_TEST(turns_are_counted)
 {
     static struct seen seen;
     int host[MAX_RANKS];
 
-    (void)state;
     struct pairing p = shape(host, 8, 1, 0);
     assert_int_equal(pairing_n_turns(&p, LINK_WITHIN), 0);
     assert_int_equal(pairing_n_turns(&p, LINK_BETWEEN), 7);
@@ -93,13 +87,12 @@ static void turns_are_counted(void **state)
 }
 
 /* 64 hosts of 4: every host plays in each of the turns that are left. */
-static void many_ranks_take_some_turns(void **state)
+UNIT_TEST(many_ranks_take_some_turns)
 {
     static struct seen seen;
     int host[MAX_RANKS];
     const struct pairing p = shape(host, MAX_HOSTS, 4, 0);
 
-    (void)state;
     assert_int_equal(pairing_n_turns(&p, LINK_BETWEEN), PAIRING_MAX_TURNS);
     look(&seen, &p, LINK_BETWEEN);
     assert_int_equal(seen.n_pairs, PAIRING_MAX_TURNS * MAX_HOSTS / 2);
@@ -124,20 +117,12 @@ static int hosts_that_meet(int n_hosts, int n_each)
     return n;
 }
 
-static void few_turns_meet_different_hosts(void **state)
+UNIT_TEST(few_turns_meet_different_hosts)
 {
-    (void)state;
     assert_int_equal(hosts_that_meet(4, 32), 6);
     assert_int_equal(hosts_that_meet(8, 16), 28);
     assert_int_equal(hosts_that_meet(16, 16), 120);
     assert_int_equal(hosts_that_meet(64, 4), PAIRING_MAX_TURNS * 32);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(everybody_meets_Q3), cmocka_unit_test(turns_are_counted),
-                                        cmocka_unit_test(many_ranks_take_some_turns),
-                                        cmocka_unit_test(few_turns_meet_different_hosts) };
-
-    return cmocka_run_group_tests_name("pairing", tests, NULL, NULL);
-}
+UNIT_MAIN("pairing")

@@ -5,14 +5,11 @@
  */
 #include "harness/bench/ps_bench.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/sync_mode.h"
 #include "harness/net/transport.h"
@@ -94,7 +91,7 @@ static struct job job_of(const char *name, const size_t *n_bytes, int n_sizes)
                                     .timeout_ms = 120000 } };
 }
 
-static void arrays_are_cut_into_equal_parts(void **state)
+UNIT_TEST(arrays_are_cut_into_equal_parts)
 {
     static const struct {
         size_t n_bytes, partition_bytes;
@@ -109,7 +106,6 @@ static void arrays_are_cut_into_equal_parts(void **state)
                 { 64 << 20, 1 << 20, 4, 64, 65536 },
                 { 40004, 4096, 2, 10, 501 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         const struct ps_terms terms = { .n_servers = cut[i].n_servers, .partition_bytes = cut[i].partition_bytes };
         const struct ps_cut got = ps_cut_of(&terms, cut[i].n_bytes);
@@ -118,7 +114,7 @@ static void arrays_are_cut_into_equal_parts(void **state)
     }
 }
 
-static void the_bound_goes_the_same_way(void **state)
+UNIT_TEST(the_bound_goes_the_same_way)
 {
     static const struct world_ops inside = { .module.caps = WORLD_SHARED_MEMORY }, processes = { .module.caps = 0 },
                                   simulated = { .module.caps = WORLD_SHARED_MEMORY | WORLD_VIRTUAL_TIME };
@@ -132,7 +128,6 @@ static void the_bound_goes_the_same_way(void **state)
                 { "shm", &inside, PS_ECHO_TWO_COPY },       { "shm", &processes, PS_ECHO_TWO_COPY },
                 { "inproc", &simulated, PS_ECHO_TRANSPORT } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
         const struct world w = { .ops = way[i].world };
         assert_int_equal(ps_echo_kind_of(transport(way[i].name), &w), way[i].kind);
@@ -140,12 +135,11 @@ static void the_bound_goes_the_same_way(void **state)
 }
 
 /* Every size has its row, each lane as many repeats; all chunks of all calls are moved, and nothing is wrong. */
-static void every_lane_has_its_repeats_N3(void **state)
+UNIT_TEST(every_lane_has_its_repeats_N3)
 {
     static const size_t n_bytes[] = { 8, N_BYTES };
     static const char *const names[] = { "inproc", "tcp", "shm" };
 
-    (void)state;
     for (int t = 0; t < 3; t++) {
         struct job job = job_of(names[t], n_bytes, 2);
         uint64_t n_moved = 0;
@@ -172,12 +166,11 @@ static void every_lane_has_its_repeats_N3(void **state)
 
 /* The first element of all that worker 1 holds is wrong after each pull, of one block: as often as repeats are checked.
  */
-static void what_is_wrong_is_counted_N5(void **state)
+UNIT_TEST(what_is_wrong_is_counted_N5)
 {
     static const size_t n_bytes[] = { N_BYTES };
     struct job job = job_of("inproc", n_bytes, 1);
 
-    (void)state;
     job.spoils = true;
     job.terms.n_workers = 1;
     job.terms.partition_bytes = 0;
@@ -187,12 +180,11 @@ static void what_is_wrong_is_counted_N5(void **state)
 }
 
 /* Time is the slowest worker's: where one takes 20 ms more for each, so does a call of all. */
-static void the_slowest_worker_counts_N2(void **state)
+UNIT_TEST(the_slowest_worker_counts_N2)
 {
     static const size_t n_bytes[] = { 1024 };
     struct job job = job_of("inproc", n_bytes, 1);
 
-    (void)state;
     job.is_slow = true;
     run(&job);
     for (int lane = 0; lane < PS_LANE_BOUND; lane++)
@@ -200,13 +192,4 @@ static void the_slowest_worker_counts_N2(void **state)
     ps_results_close(&job.results);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrays_are_cut_into_equal_parts), cmocka_unit_test(the_bound_goes_the_same_way),
-        cmocka_unit_test(every_lane_has_its_repeats_N3),   cmocka_unit_test(what_is_wrong_is_counted_N5),
-        cmocka_unit_test(the_slowest_worker_counts_N2),
-    };
-
-    return cmocka_run_group_tests_name("ps_bench", tests, NULL, NULL);
-}
+UNIT_MAIN("ps_bench")

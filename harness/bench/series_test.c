@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* series_test.c - how often a measurement is repeated, by a made-up clock, and which repeats count. */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/series.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { MS = 1000000 };
 
@@ -41,9 +36,8 @@ static int repeats_of(const struct world_ops *ops, uint64_t repeat_ns, int n_col
 }
 
 /* The time of the one that is discarded is not of the 60 ms. */
-static void repeats_fill_60_ms_3_at_least(void **state)
+UNIT_TEST(repeats_fill_60_ms_3_at_least)
 {
-    (void)state;
     assert_int_equal(repeats_of(&REAL, 10 * MS, 1), 6);
     assert_int_equal(repeats_of(&REAL, 11 * MS, 1), 6);
     assert_int_equal(repeats_of(&REAL, 40 * MS, 1), 3);
@@ -53,18 +47,16 @@ static void repeats_fill_60_ms_3_at_least(void **state)
     assert_int_equal(repeats_of(&REAL, 1, 1), SERIES_MAX_REPEATS);
 }
 
-static void virtual_time_does_not_vary(void **state)
+UNIT_TEST(virtual_time_does_not_vary)
 {
-    (void)state;
     assert_int_equal(repeats_of(&VIRTUAL, 1, 0), 2);
     assert_int_equal(repeats_of(&VIRTUAL, UINT64_C(5000) * MS, 0), 2);
 }
 
-static void quantiles_are_of_sorted_values(void **state)
+UNIT_TEST(quantiles_are_of_sorted_values)
 {
     struct series s = { .value_s = { 5, 1, 4, 2, 3, 6 }, .n_values = 6 };
 
-    (void)state;
     assert_true(series_quantile_s(&s, 0) == 1);
     assert_true(series_quantile_s(&s, 0.5) == 3); /* the lower of two */
     assert_true(series_quantile_s(&s, 1) == 6);
@@ -72,11 +64,4 @@ static void quantiles_are_of_sorted_values(void **state)
     assert_true(series_quantile_s(&s, 0.5) == 9);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(repeats_fill_60_ms_3_at_least),
-                                        cmocka_unit_test(virtual_time_does_not_vary),
-                                        cmocka_unit_test(quantiles_are_of_sorted_values) };
-
-    return cmocka_run_group_tests_name("series", tests, NULL, NULL);
-}
+UNIT_MAIN("series")

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* update_test.c - an update touches as many elements as were asked for, in ranges of 4 Mi; by the work it counts. */
+#include "harness/base/suite/unit.h"
 #include "harness/bench/update.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { MI = 1 << 20 };
 
@@ -28,9 +24,8 @@ static double update_bytes(const struct compute_backend *backend, size_t n_elems
     return n_bytes;
 }
 
-static void every_element_is_updated_once(void **state)
+UNIT_TEST(every_element_is_updated_once)
 {
-    (void)state;
     assert_true(update_bytes(&compute_cpu, 1000, 0, 1000) == 12.0 * 1000);
     assert_true(update_bytes(&compute_cpu, 1000, 0.5, 1000) == 20.0 * 1000);
     assert_true(update_bytes(&compute_cpu, 4 * MI, 0.5, 4 * MI) == 20.0 * 4 * MI);
@@ -38,19 +33,12 @@ static void every_element_is_updated_once(void **state)
     assert_true(update_bytes(&compute_hollow, 9 * MI + 7, 0.5, 9 * MI + 7) == 20.0 * (9 * MI + 7));
 }
 
-static void a_zeroed_one_is_closed(void **state)
+UNIT_TEST(a_zeroed_one_is_closed)
 {
     struct update u = { 0 };
 
-    (void)state;
     assert_int_equal(update_run(&u), RC_OK);
     update_close(&u);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_element_is_updated_once),
-                                        cmocka_unit_test(a_zeroed_one_is_closed) };
-
-    return cmocka_run_group_tests_name("update", tests, NULL, NULL);
-}
+UNIT_MAIN("update")

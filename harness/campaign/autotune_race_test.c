@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* autotune_race_test.c - races of made-up times: who is dropped, who wins, how wide an interval is. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/campaign/autotune.h"
 
 static void assert_near(double is, double wanted, double error)
@@ -28,11 +23,10 @@ static void add_round(struct race *r, double first, double second, double third)
 }
 
 /* Ratios of an arm are exp(0.1), exp(0.2), exp(0.3): mean 0.2, sd 0.1; t of 0.05 / 5 and 2 degrees is 9.92484. */
-static void interval_is_that_of_all_comparisons(void **state)
+UNIT_TEST(interval_is_that_of_all_comparisons)
 {
     struct race r;
 
-    (void)state;
     race_init(&r, 2, 5, 5);
     add_round(&r, exp(0.1), 1, 0);
     assert_near(r.verdict[1].ratio, exp(0.1), 1e-12);
@@ -45,11 +39,10 @@ static void interval_is_that_of_all_comparisons(void **state)
 }
 
 /* A machine that becomes slower under all of them hides nothing. */
-static void fastest_of_those_that_are_faster(void **state)
+UNIT_TEST(fastest_of_those_that_are_faster)
 {
     struct race r;
 
-    (void)state;
     race_init(&r, 3, 5, 2);
     for (int i = 0; i < 5; i++) {
         assert_true(race_goes_on(&r));
@@ -60,11 +53,10 @@ static void fastest_of_those_that_are_faster(void **state)
     assert_int_equal(race_winner(&r), 1);
 }
 
-static void not_shown_is_not_enough(void **state)
+UNIT_TEST(not_shown_is_not_enough)
 {
     struct race r;
 
-    (void)state;
     race_init(&r, 2, 5, 1);
     for (int i = 0; i < 5; i++) /* faster by a fifth in the mean, but now one and now the other */
         add_round(&r, 1, i % 2 ? 1.1 : 0.7, 0);
@@ -85,11 +77,10 @@ static void not_shown_is_not_enough(void **state)
 }
 
 /* An interval above 1, by less than is worth a change. */
-static void nothing_to_speak_of_is_no_reason(void **state)
+UNIT_TEST(nothing_to_speak_of_is_no_reason)
 {
     struct race r;
 
-    (void)state;
     race_init(&r, 2, 5, 1);
     for (int i = 0; i < 5; i++)
         add_round(&r, 1.004, 1, 0);
@@ -97,11 +88,10 @@ static void nothing_to_speak_of_is_no_reason(void **state)
     assert_int_equal(race_winner(&r), 0);
 }
 
-static void slower_arms_leave(void **state)
+UNIT_TEST(slower_arms_leave)
 {
     struct race r;
 
-    (void)state;
     race_init(&r, 3, 8, 2);
     for (int i = 0; i < 3; i++)
         add_round(&r, 1, 1.5 + 0.01 * i, i == 1 ? 1.2 : 1);
@@ -119,12 +109,11 @@ static void slower_arms_leave(void **state)
 }
 
 /* J1: every arm has every round one turn, and no arm always the same. */
-static void turns_change(void **state)
+UNIT_TEST(turns_change)
 {
     int at_turn[3][3] = { { 0 } };
     struct race r;
 
-    (void)state;
     race_init(&r, 3, 12, 2);
     for (int round = 0; round < 6; round++) {
         int seen = 0;
@@ -141,13 +130,12 @@ static void turns_change(void **state)
 }
 
 /* Where nothing differs, of 1000 searches with 16 candidates each at most about 50 leave their default. */
-static void false_alarms_are_rare(void **state)
+UNIT_TEST(false_alarms_are_rare)
 {
     enum { N_SEARCHES = 1000, N_CANDIDATES = 16 };
     int n_left = 0;
     struct race r;
 
-    (void)state;
     for (uint64_t k = 0; k < N_SEARCHES; k++) {
         race_init(&r, 1 + N_CANDIDATES, 5, N_CANDIDATES);
         while (race_goes_on(&r)) {
@@ -165,17 +153,4 @@ static void false_alarms_are_rare(void **state)
         fail_msg("%d of %d: this is no test of 5 %%", n_left, N_SEARCHES);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(interval_is_that_of_all_comparisons),
-        cmocka_unit_test(fastest_of_those_that_are_faster),
-        cmocka_unit_test(not_shown_is_not_enough),
-        cmocka_unit_test(nothing_to_speak_of_is_no_reason),
-        cmocka_unit_test(slower_arms_leave),
-        cmocka_unit_test(turns_change),
-        cmocka_unit_test(false_alarms_are_rare),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("autotune_race")

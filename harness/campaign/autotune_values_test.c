@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* autotune_values_test.c - what trials ask of the world beside the job itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/campaign/autotune.h"
 #include "harness/train/suite/train_kit.h"
 
 /* Two ranks that a launcher started. Trials that cut the gradients may overlap where workers are on several hosts. */
-static void trials_ask_for_tasks(void **state)
+UNIT_TEST(trials_ask_for_tasks)
 {
     static const struct {
         const char *options;
@@ -25,7 +21,6 @@ static void trials_ask_for_tasks(void **state)
         { "--transport mpi --model linear --trajectory f", false, false },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct opt_group group[TRAIN_MAX_OPT_GROUPS];
         const struct autotune_opts tune = { .budget_s = 1, .file = "" };
@@ -49,9 +44,4 @@ static void trials_ask_for_tasks(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(trials_ask_for_tasks) };
-
-    return cmocka_run_group_tests_name("autotune_values", tests, NULL, NULL);
-}
+UNIT_MAIN("autotune_values")

@@ -37,7 +37,7 @@ static void change_manifest(struct kit *k, const char *key, json_t *value)
 }
 
 /* Images that a source makes have a name, which is no path. */
-static void made_images_keep_their_name(void **state)
+MADE_TEST(made_images_keep_their_name)
 {
     struct kit *k = *state;
     char words[] = "--world=threads --data=synthetic";
@@ -54,7 +54,7 @@ static void made_images_keep_their_name(void **state)
 }
 
 /* Worker counts that nobody named are those of the machine it was begun on, also where it is continued on another. */
-static void chosen_workers_are_kept(void **state)
+MADE_TEST(chosen_workers_are_kept)
 {
     struct kit *k = *state;
     char words[] = "--world=threads", counts[COUNTS_BYTES] = "--workers=";
@@ -78,7 +78,7 @@ static void chosen_workers_are_kept(void **state)
 }
 
 /* The command line, where paths are absolute; and steps. */
-static void the_plan_is_kept(void **state)
+MADE_TEST(the_plan_is_kept)
 {
     struct kit *k = *state;
     char words[] = "--world=threads --data=some/where --batch=16 --lr=0.1", path[PATH_MAX + 40], here[PATH_MAX];
@@ -118,7 +118,7 @@ static void the_plan_is_kept(void **state)
 }
 
 /* What may have changed, and what may not. */
-static void another_program_or_machine_is_refused(void **state)
+MADE_TEST(another_program_or_machine_is_refused)
 {
     static const struct {
         const char *key;
@@ -156,7 +156,7 @@ static void another_program_or_machine_is_refused(void **state)
 }
 
 /* Variables that change what libraries do: of the environment that the process was given, whatever MPI adds to it. */
-static void another_environment_is_refused(void **state)
+MADE_TEST(another_environment_is_refused)
 {
     static const struct {
         const char *then, *message; /* a variable, as the plan has it; NULL: none */
@@ -189,7 +189,7 @@ static void another_environment_is_refused(void **state)
 }
 
 /* Of a changed tree the commit says nothing: its build is compared. */
-static void another_build_of_a_changed_tree_is_refused(void **state)
+MADE_TEST(another_build_of_a_changed_tree_is_refused)
 {
     struct kit *k = *state;
     char words[sizeof WORDS];
@@ -236,7 +236,7 @@ static enum rc check_hosts(struct world *w, void *arg)
     return RC_OK;
 }
 
-static void launches_of_other_hosts_are_refused(void **state)
+UNIT_TEST(launches_of_other_hosts_are_refused)
 {
     char own[64], here[80], both[100];
     child_host_name(own, sizeof own);
@@ -255,7 +255,6 @@ static void launches_of_other_hosts_are_refused(void **state)
     const struct world_ops *threads;
     const struct world_opts opts = { .n_threads = 1 };
 
-    (void)state;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job job = { .hosts = cases[i].hosts, .anyway = cases[i].anyway };
@@ -266,7 +265,7 @@ static void launches_of_other_hosts_are_refused(void **state)
     }
 }
 
-static void what_cannot_be_continued(void **state)
+MADE_TEST(what_cannot_be_continued)
 {
     static const struct launcher three = { .name = "mpirun", .n_ranks = 3 }, four = { .name = "mpirun", .n_ranks = 4 };
     struct kit *k = *state;
@@ -304,7 +303,7 @@ static void what_cannot_be_continued(void **state)
 }
 
 /* Charts show what the campaign was: whoever goes on with it removes them, and nothing else. */
-static void its_charts_are_removed(void **state)
+MADE_TEST(its_charts_are_removed)
 {
     static const char *const charts[] = { "throughput-linear.svg", "throughput-linear.png", "throughput-linear.tsv",
                                           "loss-linear.svg", "bound-linear.tsv" };
@@ -339,7 +338,7 @@ static void its_charts_are_removed(void **state)
     kit_close_three(&s);
 }
 
-static void how_it_is_continued(void **state)
+UNIT_TEST(how_it_is_continued)
 {
     static const struct {
         struct launcher launcher;
@@ -356,7 +355,6 @@ static void how_it_is_continued(void **state)
     };
     char command[CONTINUE_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct sweep s = { .launcher = cases[i].launcher };
         snprintf(s.campaign.dir, sizeof s.campaign.dir, "%s", cases[i].dir);
@@ -369,20 +367,4 @@ static void how_it_is_continued(void **state)
     assert_string_equal(command + strlen(command) - 5, "'\\'''");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(the_plan_is_kept),
-        MADE_TEST(made_images_keep_their_name),
-        MADE_TEST(chosen_workers_are_kept),
-        MADE_TEST(another_program_or_machine_is_refused),
-        MADE_TEST(another_environment_is_refused),
-        MADE_TEST(another_build_of_a_changed_tree_is_refused),
-        MADE_TEST(what_cannot_be_continued),
-        MADE_TEST(its_charts_are_removed),
-        cmocka_unit_test(launches_of_other_hosts_are_refused),
-        cmocka_unit_test(how_it_is_continued),
-    };
-
-    return cmocka_run_group_tests_name("begun", tests, NULL, NULL);
-}
+UNIT_MAIN("begun")

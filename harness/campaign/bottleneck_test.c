@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bottleneck_test.c - made-up loads, and the part that a step waits for in words. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/campaign/bottleneck.h"
 
 /* Steps of 1 s, of which 0.3 s are computed. */
@@ -31,11 +27,10 @@ static void assert_words(const struct simulation *s, int n_workers, int n_server
     assert_string_equal(text, expected);
 }
 
-static void of_a_ring(void **state)
+UNIT_TEST(of_a_ring)
 {
     struct simulation s = made();
 
-    (void)state;
     s.compute_s = 0.97;
     s.load[LINK_NIC_UP].busy_s = 0.4;
     assert_words(&s, 8, 0, "", "ring", "compute, 97 %");
@@ -52,11 +47,10 @@ static void of_a_ring(void **state)
 }
 
 /* Eight workers on hosts of two; servers behind them, or beside. */
-static void of_servers(void **state)
+UNIT_TEST(of_servers)
 {
     struct simulation s = made();
 
-    (void)state;
     s.imbalance_ratio = 3.1;
     snprintf(s.hot_tensor, sizeof s.hot_tensor, "fc6/w");
     s.hot_server = 1;
@@ -81,11 +75,10 @@ static void of_servers(void **state)
 }
 
 /* N2: below a half there is none. */
-static void none_alone(void **state)
+UNIT_TEST(none_alone)
 {
     struct simulation s = made();
 
-    (void)state;
     s.load[LINK_NIC_UP].busy_s = 0.499;
     assert_words(&s, 8, 0, "", "ring", "no single bottleneck: the ring's network cards, 50 %; compute, 30 %");
     assert_false(bottleneck_find(&s).is_one);
@@ -104,26 +97,24 @@ static void assert_at(const struct crossovers *c, size_t i, double gpus)
 }
 
 /* Rates 1 : 2 at 2 GPUs and 2 : 1 at 8: equal at 4, which is halfway in logarithms. */
-static void between_two_numbers(void **state)
+UNIT_TEST(between_two_numbers)
 {
     const int n_gpus[] = { 2, 8 };
     const double first[] = { 100, 400 }, second[] = { 200, 200 };
     const struct crossovers c = crossovers_find(n_gpus, first, second, 2);
 
-    (void)state;
     assert_int_equal(c.n, 1);
     assert_false(c.first_leads);
     assert_at(&c, 0, 4);
 }
 
 /* Ratios 8, 1/2, 1/4, 2: log2 3, -1, -2, 1 at log2 0, 4, 5, 6. */
-static void there_and_back(void **state)
+UNIT_TEST(there_and_back)
 {
     const int n_gpus[] = { 1, 16, 32, 64 };
     const double first[] = { 8, 1, 1, 2 }, second[] = { 1, 2, 4, 1 };
     const struct crossovers c = crossovers_find(n_gpus, first, second, 4);
 
-    (void)state;
     assert_int_equal(c.n, 2);
     assert_true(c.first_leads);
     assert_at(&c, 0, 8);
@@ -131,7 +122,7 @@ static void there_and_back(void **state)
 }
 
 /* Equal points lead to nobody: at the begin, and where the lead is the same before and behind. */
-static void equal_points(void **state)
+UNIT_TEST(equal_points)
 {
     const int n_gpus[] = { 1, 2, 4, 8, 16 };
     const double first[] = { 5, 5, 7, 5, 7 }, second[] = { 5, 5 + 1e-3, 6, 5, 6 };
@@ -139,7 +130,6 @@ static void equal_points(void **state)
     const double turned[] = { 5, 5, 7, 5, 5 };
     const struct crossovers c = crossovers_find(n_gpus, turned, second, 5);
 
-    (void)state;
     assert_int_equal(same.n, 0);
     assert_true(same.first_leads);
     assert_int_equal(c.n, 1);
@@ -150,13 +140,12 @@ static void equal_points(void **state)
     assert_int_equal(crossovers_find(n_gpus, first, second, 0).n, 0);
 }
 
-static void more_than_are_kept(void **state)
+UNIT_TEST(more_than_are_kept)
 {
     int n_gpus[2 * CROSSOVER_MOST];
     double first[2 * CROSSOVER_MOST], second[2 * CROSSOVER_MOST];
     struct crossovers c;
 
-    (void)state;
     for (int i = 0; i < 2 * CROSSOVER_MOST; i++) {
         n_gpus[i] = i + 1;
         first[i] = 1 + i % 2;
@@ -168,13 +157,4 @@ static void more_than_are_kept(void **state)
     assert_true(c.gpus[CROSSOVER_MOST - 1] > c.gpus[CROSSOVER_MOST - 2]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_a_ring),           cmocka_unit_test(of_servers),     cmocka_unit_test(none_alone),
-        cmocka_unit_test(between_two_numbers), cmocka_unit_test(there_and_back), cmocka_unit_test(equal_points),
-        cmocka_unit_test(more_than_are_kept),
-    };
-
-    return cmocka_run_group_tests_name("bottleneck", tests, NULL, NULL);
-}
+UNIT_MAIN("bottleneck")

@@ -25,20 +25,19 @@ static void near_interval(struct interval i, double mean, double low, double hig
 }
 
 /* A key that no summary has would be NaN in every table. */
-static void train_records_every_figure(void **state)
+UNIT_TEST(train_records_every_figure)
 {
 #define KEY(member, key) key,
     static const char *const of_launch[] = { LAUNCH_FIGURES(KEY) };
 #undef KEY
 
-    (void)state;
     for (size_t i = 0; i < sizeof of_launch / sizeof *of_launch; i++)
         if (!record_kind_allows(record_kind_find("summary"), of_launch[i], 0))
             fail_msg("%s: no figure of a summary", of_launch[i]);
 }
 
 /* Each member has the value of its own key. */
-static void a_summary_is_read_key_by_key(void **state)
+MADE_TEST(a_summary_is_read_key_by_key)
 {
     static const struct {
         const char *key;
@@ -97,7 +96,7 @@ static void a_summary_is_read_key_by_key(void **state)
 }
 
 /* Each launch has its loss curve; in sim its seconds are virtual ones. */
-static void every_launch_has_a_curve(void **state)
+MADE_TEST(every_launch_has_a_curve)
 {
     static const struct made_point point = { "lenet", "ps", 2, 1, 3, 1000, 1.01, NAN, 0.5 };
 
@@ -126,7 +125,7 @@ static int integer_at(const json_t *r, const char *key)
 }
 
 /* runs.jsonl: every record as it was, with the number of its launch and its place in the block. */
-static void runs_hold_every_record(void **state)
+MADE_TEST(runs_hold_every_record)
 {
     static const struct made_point point[] = { { "lenet", "ps", 2, 1, 2, 1000, 1.01, NAN, 1 },
                                                { "lenet", "none", 2, 0, 2, 2000, 1.01, NAN, 2 } };
@@ -162,7 +161,7 @@ static void runs_hold_every_record(void **state)
 }
 
 /* A launch without a summary is an error, and none of the point's. */
-static void a_launch_without_a_summary_is_none(void **state)
+MADE_TEST(a_launch_without_a_summary_is_none)
 {
     struct kit *k = *state;
     struct campaign c;
@@ -189,7 +188,7 @@ static void a_launch_without_a_summary_is_none(void **state)
     campaign_close(&c);
 }
 
-static void means_of_launches(void **state)
+MADE_TEST(means_of_launches)
 {
     struct campaign c;
 
@@ -211,7 +210,7 @@ static void means_of_launches(void **state)
 
 /* Against `single` of the same model, per worker: a server is none. Sources of the ends: verdict_test.c, and
  * Student's interval over pairs of spreads 1.01 and 1.25, of which one begins a launch later. */
-static void efficiency_of_every_mode(void **state)
+MADE_TEST(efficiency_of_every_mode)
 {
     struct campaign c;
 
@@ -264,14 +263,13 @@ static void check_block(const size_t order[N_ORDERED])
 
 /* In each block every point once, a model's next to each other; over many blocks each point of a model is as often the
  * first of it as any, each model as often the first, and each point as often before another one as behind it. */
-static void blocks_are_drawn_anew(void **state)
+UNIT_TEST(blocks_are_drawn_anew)
 {
     enum { N_BLOCKS = 6000 };
     int n_leading[N_ORDERED] = { 0 }, n_models = 0, n_before = 0;
     size_t order[N_ORDERED], again[N_ORDERED], other[N_ORDERED];
     struct campaign c;
 
-    (void)state;
     open_ordered(&c);
     for (size_t block = 0; block < N_BLOCKS; block++) {
         int place[N_ORDERED];
@@ -295,12 +293,11 @@ static void blocks_are_drawn_anew(void **state)
     campaign_close(&c);
 }
 
-static void blocks_that_are_not_drawn(void **state)
+UNIT_TEST(blocks_that_are_not_drawn)
 {
     size_t order[N_ORDERED];
     struct campaign c;
 
-    (void)state;
     open_ordered(&c);
     for (int is_virtual = 0; is_virtual < 2; is_virtual++) {
         c.is_virtual = is_virtual;
@@ -319,7 +316,7 @@ static const struct module *mode_of(const char *name)
     return mode;
 }
 
-static void points_are_found(void **state)
+MADE_TEST(points_are_found)
 {
     struct campaign c;
 
@@ -343,7 +340,7 @@ static void points_are_found(void **state)
     campaign_close(&c);
 }
 
-static void decisions_have_a_direction(void **state)
+MADE_TEST(decisions_have_a_direction)
 {
     struct campaign c;
 
@@ -362,7 +359,7 @@ static void decisions_have_a_direction(void **state)
     campaign_close(&c);
 }
 
-static void cores_shared_by_a_point(void **state)
+UNIT_TEST(cores_shared_by_a_point)
 {
     static const struct {
         int n_workers, n_servers, n_threads, n_cores;
@@ -373,7 +370,6 @@ static void cores_shared_by_a_point(void **state)
         { 1, 2, 2, 3, false, true },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct point p = { .n_workers = cases[i].n_workers,
                            .n_servers = cases[i].n_servers,
@@ -385,18 +381,17 @@ static void cores_shared_by_a_point(void **state)
 }
 
 /* As many as records may name. */
-static void a_point_of_very_many_cores(void **state)
+UNIT_TEST(a_point_of_very_many_cores)
 {
     struct point p = { .n_workers = 1 << 20, .n_servers = 3, .n_threads = 1 << 20 };
 
-    (void)state;
     assert_true(point_n_cores(&p) == 1099511627779);
     point_mark_shared_cores(&p, 1 << 20);
     assert_true(p.oversubscribed);
 }
 
 /* Under a launcher the records tell how many hosts there are: two ranks on each, in the kit. */
-static void cores_of_all_hosts_count(void **state)
+MADE_TEST(cores_of_all_hosts_count)
 {
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     const struct made_point wide = { "lenet", "none", 4, 0, 1, 1000, 1, NAN, 1 },
@@ -419,12 +414,11 @@ static void cores_of_all_hosts_count(void **state)
 }
 
 /* A name of any length is one host as long as it goes on, and another where its last letter differs. */
-static void hosts_of_ranks(void **state)
+UNIT_TEST(hosts_of_ranks)
 {
     struct hosts hosts = { .n = 0 };
     char name[254];
 
-    (void)state;
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     assert_false(hosts_add(&hosts, NULL));
@@ -439,7 +433,7 @@ static void hosts_of_ranks(void **state)
 }
 
 /* <date>-name, then <date>-name-2; nothing stays of one that was not committed. */
-static void folders_of_campaigns(void **state)
+MADE_TEST(folders_of_campaigns)
 {
     struct kit *k = *state;
     struct campaign first = { .n_launches_wanted = 1 }, second = { .n_launches_wanted = 1 };
@@ -463,26 +457,4 @@ static void folders_of_campaigns(void **state)
     assert_int_equal(stat(k->dir, &about), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(a_summary_is_read_key_by_key),
-        cmocka_unit_test(train_records_every_figure),
-        MADE_TEST(every_launch_has_a_curve),
-        MADE_TEST(runs_hold_every_record),
-        MADE_TEST(a_launch_without_a_summary_is_none),
-        MADE_TEST(means_of_launches),
-        MADE_TEST(efficiency_of_every_mode),
-        MADE_TEST(points_are_found),
-        cmocka_unit_test(blocks_are_drawn_anew),
-        cmocka_unit_test(blocks_that_are_not_drawn),
-        MADE_TEST(decisions_have_a_direction),
-        cmocka_unit_test(cores_shared_by_a_point),
-        cmocka_unit_test(a_point_of_very_many_cores),
-        MADE_TEST(cores_of_all_hosts_count),
-        cmocka_unit_test(hosts_of_ranks),
-        MADE_TEST(folders_of_campaigns),
-    };
-
-    return cmocka_run_group_tests_name("campaign", tests, NULL, NULL);
-}
+UNIT_MAIN("campaign")

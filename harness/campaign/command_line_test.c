@@ -18,7 +18,7 @@ static void words_with_path(char *words, size_t n_bytes, size_t n_chars)
     words[(size_t)n + n_chars - 1] = '\0';
 }
 
-static void long_values_are_whole(void **state)
+MADE_TEST(long_values_are_whole)
 {
     static const size_t cases[] = { 300, 312, 313, 314, 320, 632, 640, 3000, 4096, MOST_VALUE_CHARS };
     struct kit *k = *state;
@@ -52,7 +52,7 @@ static void long_values_are_whole(void **state)
 }
 
 /* Before any launch, and by name. */
-static void longer_ones_are_refused(void **state)
+MADE_TEST(longer_ones_are_refused)
 {
     char words[ARG_BYTES + 64], expected[200];
     struct kit *k = *state;
@@ -68,7 +68,7 @@ static void longer_ones_are_refused(void **state)
 }
 
 /* Nor is the name of a campaign's folder cut. */
-static void long_folders_are_refused(void **state)
+MADE_TEST(long_folders_are_refused)
 {
     struct kit *k = *state;
     struct campaign c = { .n_points = 0 };
@@ -110,7 +110,7 @@ static int n_times(const char *text, const char *wanted)
 }
 
 /* Three blocks of three points: in each block all have one seed, another in each block, beginning with the user's. */
-static void points_of_a_block_share_a_seed(void **state)
+MADE_TEST(points_of_a_block_share_a_seed)
 {
     char words[] = "--world=threads --seed=41", text[4000];
     struct sweep s;
@@ -136,7 +136,7 @@ static void points_of_a_block_share_a_seed(void **state)
 }
 
 /* In sim there is one launch of each point, from the user's seed. The greatest seed is followed by 0. */
-static void seeds_of_blocks(void **state)
+MADE_TEST(seeds_of_blocks)
 {
     static const struct {
         const char *words;
@@ -162,7 +162,7 @@ static void seeds_of_blocks(void **state)
 }
 
 /* A campaign that sweeps the seed assigns it. */
-static void a_seed_that_is_swept(void **state)
+MADE_TEST(a_seed_that_is_swept)
 {
     char words[] = "--world=threads --seed=41", text[4000];
     struct sweep s;
@@ -184,13 +184,4 @@ static void a_seed_that_is_swept(void **state)
     campaign_close(&s.campaign);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(long_values_are_whole),    MADE_TEST(longer_ones_are_refused),
-        MADE_TEST(long_folders_are_refused), MADE_TEST(points_of_a_block_share_a_seed),
-        MADE_TEST(seeds_of_blocks),          MADE_TEST(a_seed_that_is_swept),
-    };
-
-    return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);
-}
+UNIT_MAIN("arguments")

@@ -19,11 +19,10 @@ static enum rc plan_counts(struct sweep *s, int n)
     return sweep_plan(s);
 }
 
-static void every_count_is_a_point(void **state)
+MADE_TEST(every_count_is_a_point)
 {
     struct sweep s;
 
-    (void)state;
     assert_int_equal(plan_counts(&s, MOST), RC_OK);
     assert_int_equal(s.campaign.n_points, MOST);
     for (int i = 0; i < MOST; i++)
@@ -31,18 +30,17 @@ static void every_count_is_a_point(void **state)
     campaign_close(&s.campaign);
 }
 
-static void more_are_refused(void **state)
+MADE_TEST(more_are_refused)
 {
     struct sweep s;
 
-    (void)state;
     assert_int_equal(plan_counts(&s, MOST + 1), RC_INVAL);
     assert_non_null(strstr(rc_message(), "more than 64 counts"));
     campaign_close(&s.campaign);
 }
 
 /* In a virtual world launches are equal: one is made. */
-static void the_world_says_how_many_launches(void **state)
+MADE_TEST(the_world_says_how_many_launches)
 {
     static const struct {
         const char *train;
@@ -51,7 +49,6 @@ static void the_world_says_how_many_launches(void **state)
         size_t n_launches;
     } cases[] = { { "--world=threads", NULL, false, MADE_LAUNCHES }, { "--world=sim", NULL, true, 1 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct sweep s;
         char words[50];
@@ -67,7 +64,7 @@ static void the_world_says_how_many_launches(void **state)
 }
 
 /* Launches leave their records in the campaign's folder; of a simulated one, its cost too. */
-static void files_are_in_the_campaigns_folder(void **state)
+MADE_TEST(files_are_in_the_campaigns_folder)
 {
     struct kit *k = *state;
 
@@ -90,7 +87,7 @@ static void files_are_in_the_campaigns_folder(void **state)
 }
 
 /* A folder of that name is kept; the next gets a number. Where no folder can be made, an error says so. */
-static void folders_are_never_shared(void **state)
+MADE_TEST(folders_are_never_shared)
 {
     struct kit *k = *state;
     char words[] = "--world=threads", again[] = "--world=threads", third[] = "--world=threads";
@@ -114,13 +111,4 @@ static void folders_are_never_shared(void **state)
     campaign_close(&s.campaign);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(every_count_is_a_point),           MADE_TEST(more_are_refused),
-        MADE_TEST(the_world_says_how_many_launches), MADE_TEST(files_are_in_the_campaigns_folder),
-        MADE_TEST(folders_are_never_shared),
-    };
-
-    return cmocka_run_group_tests_name("counts", tests, NULL, NULL);
-}
+UNIT_MAIN("counts")

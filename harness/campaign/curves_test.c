@@ -13,7 +13,7 @@ static double falling_seconds[] = { 2, 4, 8, 9 }, falling_samples[] = { 10, 30, 
               falling_loss[] = { 4, 2, 1, 1 };
 static const struct curve falling = { 4, falling_seconds, falling_samples, falling_loss };
 
-static void a_mean_goes_straight_from_round_to_round_K1(void **state)
+UNIT_TEST(a_mean_goes_straight_from_round_to_round_K1)
 {
     static const struct {
         enum curve_axis axis;
@@ -33,7 +33,6 @@ static void a_mean_goes_straight_from_round_to_round_K1(void **state)
         { CURVE_SECONDS, 1.5, 1.5, 4 }, /* one place */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         const double mean = curve_mean(&falling, CASES[i].axis, CASES[i].from, CASES[i].to);
         if (!is_near(mean, CASES[i].mean))
@@ -42,38 +41,35 @@ static void a_mean_goes_straight_from_round_to_round_K1(void **state)
     }
 }
 
-static void a_loss_that_is_no_number_counts_where_it_is(void **state)
+UNIT_TEST(a_loss_that_is_no_number_counts_where_it_is)
 {
     double broken[] = { 4, 2, NAN, NAN };
     const struct curve k = { 4, falling_seconds, falling_samples, broken };
 
-    (void)state;
     assert_true(is_near(curve_mean(&k, CURVE_SECONDS, 0, 4), (2 * 4 + 2 * 3) / 4.0));
     assert_true(isnan(curve_mean(&k, CURVE_SECONDS, 3, 4.5)));
     assert_true(isnan(curve_mean(&k, CURVE_SECONDS, 8, 9)));
 }
 
 /* Two rounds at one place, as those of asynchronous workers can be: no division by their distance. */
-static void rounds_at_one_place(void **state)
+UNIT_TEST(rounds_at_one_place)
 {
     double at[] = { 1, 2, 2, 3 }, y[] = { 4, 4, 2, 2 };
     const struct curve k = { 4, at, at, y };
 
-    (void)state;
     assert_true(is_near(curve_mean(&k, CURVE_SAMPLES, 1, 3), 3));
     assert_true(is_near(curve_mean(&k, CURVE_SAMPLES, 1.5, 2), 4));
     assert_true(is_near(curve_mean(&k, CURVE_SAMPLES, 2, 2.5), 2));
 }
 
 /* From the earliest first round to the earliest last one; a launch without rounds has neither. */
-static void all_curves_have_one_range_K2(void **state)
+UNIT_TEST(all_curves_have_one_range_K2)
 {
     double late[] = { 5, 7 }, y[] = { 1, 1 };
     struct curve many[] = { falling, { .n_points = 0 }, { 2, late, late, y } };
     const struct point p = { .curve = many, .n_curves = 3 }, q = { .curve = &many[2], .n_curves = 1 };
     struct curve_range r = CURVE_RANGE_NONE;
 
-    (void)state;
     curve_range_add(&r, &q, CURVE_SECONDS);
     assert_true(r.first == 5 && r.last == 7);
     curve_range_add(&r, &p, CURVE_SECONDS);
@@ -84,13 +80,12 @@ static void all_curves_have_one_range_K2(void **state)
 }
 
 /* Without a gap from end to end; fine near 0 and nowhere wider than a hundredth. */
-static void cells_fill_the_range_K3(void **state)
+UNIT_TEST(cells_fill_the_range_K3)
 {
     static const struct curve_range RANGES[] = { { 1e-6, 1 }, { 5e-6, 0.04 },   { 100, 2e6 },
                                                  { 0, 3 },    { 1e-12, 1e6 },   { 0.9, 1.1 },
                                                  { 32, 96 },  { 1e6, 1e6 + 1 }, { 1, 1e300 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof RANGES / sizeof *RANGES; i++) {
         const struct curve_range r = RANGES[i];
         const double whole = r.last - r.first;
@@ -123,11 +118,10 @@ static struct curve_spread of_losses(const double *last, size_t n)
 }
 
 /* Launches that diverged are above all others. */
-static void the_median_and_the_ends_K4(void **state)
+UNIT_TEST(the_median_and_the_ends_K4)
 {
     struct curve_spread s = of_losses((const double[]){ 5, 1, 3 }, 3);
 
-    (void)state;
     assert_true(s.median == 3 && s.low == 1 && s.high == 5);
     s = of_losses((const double[]){ 5, 1, 3, 9 }, 4);
     assert_true(s.median == 4 && s.low == 1 && s.high == 9);
@@ -242,7 +236,7 @@ static void assert_verdict(const struct campaign *c, const char *expected)
     free(text);
 }
 
-static void what_is_told_of_the_target(void **state)
+MADE_TEST(what_is_told_of_the_target)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct campaign c;
@@ -259,7 +253,7 @@ static void what_is_told_of_the_target(void **state)
 
 /* Launches that did not reach the target are counted; what is told of the others is of the blocks in which both did,
  * and no verdict: here blocks 0 and 2, 2 x and 8 x, with 1 x and 2 x the samples. */
-static void some_launches_did_not_reach_it(void **state)
+MADE_TEST(some_launches_did_not_reach_it)
 {
     static const struct made_point point[] = { { "lenet", "single", 1, 0, 3, 1000, 1.01, 8, 1 },
                                                { "lenet", "ps", 2, 1, 3, 1000, 1.01, 8, 2 } };
@@ -294,7 +288,7 @@ static void some_launches_did_not_reach_it(void **state)
 }
 
 /* J3: whatever the launches, the split is of the whole ratio; records of before there were samples have no split. */
-static void the_split_is_exact(void **state)
+MADE_TEST(the_split_is_exact)
 {
     static const struct made_point point[] = { { "lenet", "single", 1, 0, 3, 1000, 1.3, 8, 1 },
                                                { "lenet", "ps", 2, 1, 3, 1700, 1.1, 5, 2 } };
@@ -315,7 +309,7 @@ static void the_split_is_exact(void **state)
 }
 
 /* A point's rate is the one of the last step of a launch. */
-static void the_rate_is_read(void **state)
+MADE_TEST(the_rate_is_read)
 {
     struct kit *k = *state;
     struct campaign c;
@@ -337,11 +331,10 @@ static void the_rate_is_read(void **state)
 
 /* Of a straight descent, 10 less a hundredth of the samples, the mean over the last tenth of S samples is that at 0.95
  * S, however far apart the rounds are that were recorded: workers do not matter. */
-static void a_straight_line_is_the_same_in_any_rounds(void **state)
+UNIT_TEST(a_straight_line_is_the_same_in_any_rounds)
 {
     static const double apart[] = { 1, 7, 32, 64, 256 };
 
-    (void)state;
     for (size_t k = 0; k < sizeof apart / sizeof *apart; k++) {
         double samples[1000], loss[1000];
         for (int i = 0; i < 1000; i++) {
@@ -354,12 +347,11 @@ static void a_straight_line_is_the_same_in_any_rounds(void **state)
 }
 
 /* Rounds at 80, 90, 96 and 104: between 90 and 100 the mean is that of 6 samples from 3 to 1, and of 4 from 1 to 2. */
-static void parts_count_by_their_samples(void **state)
+UNIT_TEST(parts_count_by_their_samples)
 {
     double samples[] = { 80, 90, 96, 104 }, loss[] = { 100, 3, 1, 3 };
     struct curve curve = { .n_points = 4, .samples_count = samples, .loss = loss };
 
-    (void)state;
     assert_true(fabs(curve_loss_at(&curve, 100) - (6 * 2 + 4 * 1.5) / 10) < 1e-12);
     assert_true(fabs(curve_loss_at(&curve, 104) - (2.4 * 1.4 + 8 * 2) / 10.4) < 1e-12);
     assert_true(fabs(curve_loss_at(&curve, 85) - (100 - 97 * 0.25)) < 1e-12); /* from the first round on: 80 to 85 */
@@ -374,7 +366,7 @@ static void parts_count_by_their_samples(void **state)
 }
 
 /* The least total of comparable points; each model has its own, and a launch that ended early counts. */
-static void samples_that_all_have_seen(void **state)
+MADE_TEST(samples_that_all_have_seen)
 {
     static const struct made_point point[] = { { "lenet", "ps", 4, 1, 1, 1000, 1, NAN, 1 },
                                                { "lenet", "none", 2, 0, 2, 1000, 1, NAN, 2 },
@@ -397,7 +389,7 @@ static void samples_that_all_have_seen(void **state)
 }
 
 /* A mean over all launches; where one has none there is none. */
-static void every_launch_counts(void **state)
+MADE_TEST(every_launch_counts)
 {
     static const struct made_point point = { "lenet", "none", 1, 0, 3, 1000, 1, NAN, 1 };
     struct campaign c;
@@ -412,24 +404,4 @@ static void every_launch_counts(void **state)
     campaign_close(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mean_goes_straight_from_round_to_round_K1),
-        cmocka_unit_test(a_loss_that_is_no_number_counts_where_it_is),
-        cmocka_unit_test(rounds_at_one_place),
-        cmocka_unit_test(all_curves_have_one_range_K2),
-        cmocka_unit_test(cells_fill_the_range_K3),
-        cmocka_unit_test(the_median_and_the_ends_K4),
-        MADE_TEST(what_is_told_of_the_target),
-        MADE_TEST(some_launches_did_not_reach_it),
-        MADE_TEST(the_split_is_exact),
-        MADE_TEST(the_rate_is_read),
-        cmocka_unit_test(a_straight_line_is_the_same_in_any_rounds),
-        cmocka_unit_test(parts_count_by_their_samples),
-        MADE_TEST(samples_that_all_have_seen),
-        MADE_TEST(every_launch_counts),
-    };
-
-    return cmocka_run_group_tests_name("curves", tests, NULL, NULL);
-}
+UNIT_MAIN("curves")

@@ -51,7 +51,7 @@ static enum rc diff_of(struct kit *k, const struct made_point *a, size_t n_a, co
 
 static const struct recorded_kit PLAIN = { .host = NULL };
 
-static void a_campaign_against_itself(void **state)
+MADE_TEST(a_campaign_against_itself)
 {
     struct diff_counts n;
     char *text;
@@ -83,7 +83,7 @@ static void a_campaign_against_itself(void **state)
 
 /* t of a ratio r is |ln r| / 0.0081244 (spread 1.01): 1.06 is 7.17, p 0.0020, and holds among four (0.0125); 0.975 is
  * 3.12, p 0.036, which does not hold as the third of four (0.025), and would by itself. */
-static void better_worse_and_cannot_tell(void **state)
+MADE_TEST(better_worse_and_cannot_tell)
 {
     struct made_point other[] = { FOUR[0], FOUR[1], FOUR[2], FOUR[3] };
     struct diff_counts n;
@@ -118,7 +118,7 @@ static void better_worse_and_cannot_tell(void **state)
 }
 
 /* Of two campaigns: the rows that differ, and how many do not. */
-static void rows_without_a_difference_are_counted(void **state)
+MADE_TEST(rows_without_a_difference_are_counted)
 {
     struct made_point other[] = { FOUR[0], FOUR[1], FOUR[2], FOUR[3] };
     struct diff_counts n;
@@ -150,7 +150,7 @@ static void rows_without_a_difference_are_counted(void **state)
 }
 
 /* Without --all, too: B / A may be far from 1, and no verdict is given. */
-static void withheld_verdicts_are_listed_and_named(void **state)
+MADE_TEST(withheld_verdicts_are_listed_and_named)
 {
     static const struct recorded_kit disturbed = { .summary = ",\"disturbed\":\"yes\"" };
     struct made_point half[] = { FOUR[0], FOUR[1], FOUR[2], FOUR[3] };
@@ -170,7 +170,7 @@ static void withheld_verdicts_are_listed_and_named(void **state)
 }
 
 /* N1 */
-static void points_of_one_alone_are_named(void **state)
+MADE_TEST(points_of_one_alone_are_named)
 {
     struct diff_counts n;
     char *text;
@@ -186,7 +186,7 @@ static void points_of_one_alone_are_named(void **state)
 }
 
 /* N2 */
-static void other_samples_are_not_compared(void **state)
+MADE_TEST(other_samples_are_not_compared)
 {
     const struct recorded_kit small = { .summary = ",\"image_size_px\":8,\"dataset\":\"digits\"" },
                               large = { .summary = ",\"image_size_px\":16,\"dataset\":\"synthetic\"" },
@@ -207,7 +207,7 @@ static void other_samples_are_not_compared(void **state)
 }
 
 /* N2: the others are compared all the same. */
-static void points_of_other_samples_are_named(void **state)
+MADE_TEST(points_of_other_samples_are_named)
 {
     const struct recorded_kit a = { .of_linear = ",\"params_count\":10" }, b = { .of_linear = ",\"params_count\":11" };
     struct diff_counts n;
@@ -222,7 +222,7 @@ static void points_of_other_samples_are_named(void **state)
 }
 
 /* N3 */
-static void what_differs_is_named(void **state)
+MADE_TEST(what_differs_is_named)
 {
     const struct recorded_kit here = { .host = "here",
                                        .options = ",\"reducer\":\"ring\",\"threads\":1,\"batch\":32",
@@ -250,7 +250,7 @@ static void what_differs_is_named(void **state)
 }
 
 /* N3: variables of one alone too; what is not known says nothing, and neither does the order. */
-static void other_environments_are_named(void **state)
+MADE_TEST(other_environments_are_named)
 {
     static const struct {
         const char *a, *b, *told; /* "": nothing */
@@ -286,7 +286,7 @@ static void other_environments_are_named(void **state)
 }
 
 /* N3: hosts of ranks behind the first, and what had changed when a campaign was continued. */
-static void other_hosts_and_continuing_are_named(void **state)
+MADE_TEST(other_hosts_and_continuing_are_named)
 {
     const struct recorded_kit alone = { .host = "node" },
                               two = { .host = "node",
@@ -312,7 +312,7 @@ static void other_hosts_and_continuing_are_named(void **state)
 }
 
 /* N3: they differ behind 300 bytes, in two points in different ways. */
-static void long_values_are_compared_whole(void **state)
+MADE_TEST(long_values_are_compared_whole)
 {
     char same[301], flags[2][400], options[2][400];
     struct recorded_kit kit[2];
@@ -346,7 +346,7 @@ static void long_values_are_compared_whole(void **state)
 }
 
 /* Fast for nothing; marks are counted for each. */
-static void doubtful_launches_are_told(void **state)
+MADE_TEST(doubtful_launches_are_told)
 {
     const struct recorded_kit unlearned = { .summary = ",\"learned\":\"no\",\"disturbed\":\"yes\"" };
     struct diff_counts n;
@@ -365,7 +365,7 @@ static void doubtful_launches_are_told(void **state)
 }
 
 /* N4 */
-static void simulated_points_differ_exactly(void **state)
+MADE_TEST(simulated_points_differ_exactly)
 {
     const struct recorded_kit simulated = { .summary = ",\"virtual_s\":1.5" };
     struct made_point one[3], other[3];
@@ -391,7 +391,7 @@ static void simulated_points_differ_exactly(void **state)
 }
 
 /* A point of which every launch of B failed is in both. */
-static void launches_that_failed_are_told(void **state)
+MADE_TEST(launches_that_failed_are_told)
 {
     struct kit *k = *state;
     struct recorded first, second;
@@ -422,7 +422,7 @@ static void launches_that_failed_are_told(void **state)
 }
 
 /* Some launch has no throughput: nothing is compared with the others of it. */
-static void a_point_without_throughput(void **state)
+MADE_TEST(a_point_without_throughput)
 {
     struct made_point broken = FOUR[0];
     struct diff_counts n;
@@ -436,25 +436,4 @@ static void a_point_without_throughput(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(a_campaign_against_itself),
-        MADE_TEST(better_worse_and_cannot_tell),
-        MADE_TEST(points_of_one_alone_are_named),
-        MADE_TEST(other_samples_are_not_compared),
-        MADE_TEST(points_of_other_samples_are_named),
-        MADE_TEST(what_differs_is_named),
-        MADE_TEST(doubtful_launches_are_told),
-        MADE_TEST(simulated_points_differ_exactly),
-        MADE_TEST(a_point_without_throughput),
-        MADE_TEST(launches_that_failed_are_told),
-        MADE_TEST(other_environments_are_named),
-        MADE_TEST(other_hosts_and_continuing_are_named),
-        MADE_TEST(long_values_are_compared_whole),
-        MADE_TEST(rows_without_a_difference_are_counted),
-        MADE_TEST(withheld_verdicts_are_listed_and_named),
-    };
-
-    return cmocka_run_group_tests_name("diff", tests, NULL, NULL);
-}
+UNIT_MAIN("diff")

@@ -85,7 +85,7 @@ static void take_all(struct campaign *c, struct kit *k)
     fclose(from);
 }
 
-static void its_difference_lies_in_compute(void **state)
+MADE_TEST(its_difference_lies_in_compute)
 {
     struct campaign c;
 
@@ -101,11 +101,10 @@ static void its_difference_lies_in_compute(void **state)
 }
 
 /* recorded.K1: read back by its folder, it says the same. */
-static void its_folder_says_the_same(void **state)
+UNIT_TEST(its_folder_says_the_same)
 {
     struct recorded k;
 
-    (void)state;
     if (recorded_open(&k, folder_path) != RC_OK)
         fail_msg("%s", rc_message());
     assert_int_equal(k.campaign.n_points, 7);
@@ -118,11 +117,8 @@ static void its_folder_says_the_same(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { MADE_TEST(its_difference_lies_in_compute),
-                                        cmocka_unit_test(its_folder_says_the_same) };
-
     if (argc != 2)
         return 2;
     folder_path = argv[1];
-    return cmocka_run_group_tests_name("kept_campaign", tests, NULL, NULL);
+    return unit_run("kept_campaign", NULL, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* known_errors_test.c - made-up errors whose ranges are counted by hand, and the table that is compiled in. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/campaign/known_errors.h"
 #include "harness/campaign/reproduce.h"
 
@@ -41,29 +37,27 @@ static void assert_range(const char *text, const struct known_errors_of *of, con
 }
 
 /* Six tables and one more weigh 1 each, the rows of a 1/4: 5.6 of 7 is reached with -30. */
-static void each_table_weighs_the_same_E3_E4(void **state)
+UNIT_TEST(each_table_weighs_the_same_E3_E4)
 {
     const struct known_errors_of of = { .is_on_several = true, .cluster = "new" };
     const struct known_errors_range want = { .most = 0.30, .n_rows = 9, .n_tables = 6 };
 
-    (void)state;
     assert_range(made_up, &of, &want);
     assert_range(with_fits, &of, &want);
 }
 
 /* Without a five tables are left: 4.8 of 6. */
-static void rows_of_the_same_hosts_are_left_out_E1(void **state)
+UNIT_TEST(rows_of_the_same_hosts_are_left_out_E1)
 {
     const struct known_errors_of of = { .is_on_several = true, .cluster = "x" };
     const struct known_errors_range want = { .most = 0.05, .n_rows = 5, .n_tables = 5 };
 
-    (void)state;
     assert_range(made_up, &of, &want);
 }
 
 /* Servers on several hosts are in two tables: rings count, too, and 7.2 of 9 is only reached with -50. On one host is
  * one row, and none beside its own. */
-static void few_tables_take_the_other_exchange_E2(void **state)
+UNIT_TEST(few_tables_take_the_other_exchange_E2)
 {
     const struct known_errors_of servers = { .has_servers = true, .is_on_several = true, .cluster = "new" };
     const struct known_errors_range of_eight = {
@@ -74,7 +68,6 @@ static void few_tables_take_the_other_exchange_E2(void **state)
     struct known_errors e;
     struct known_errors_range r;
 
-    (void)state;
     assert_range(made_up, &servers, &of_eight);
     assert_range(made_up, &one, &of_one);
     assert_int_equal(known_errors_read(&e, made_up), RC_OK);
@@ -85,7 +78,7 @@ static void few_tables_take_the_other_exchange_E2(void **state)
 
 /* Of five fits the largest counts, if none has more than four rows. Without x there are four, and the errors without
  * fits count. */
-static void fits_are_judged_by_fits_E5(void **state)
+UNIT_TEST(fits_are_judged_by_fits_E5)
 {
     struct known_errors_of of = { .is_on_several = true, .is_fitted = true, .cluster = "new" };
     const struct known_errors_range want = {
@@ -93,13 +86,12 @@ static void fits_are_judged_by_fits_E5(void **state)
     };
     const struct known_errors_range unfitted = { .most = 0.05, .n_rows = 5, .n_tables = 5 };
 
-    (void)state;
     assert_range(with_fits, &of, &want);
     of.cluster = "x";
     assert_range(with_fits, &of, &unfitted);
 }
 
-static void what_is_no_table_is_refused(void **state)
+UNIT_TEST(what_is_no_table_is_refused)
 {
     static const struct {
         const char *text, *line;
@@ -117,7 +109,6 @@ static void what_is_no_table_is_refused(void **state)
                   { HEADER "collective,several,a,4,x,1,no\n", "errors.csv:3:" } };
     struct known_errors e;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(known_errors_read(&e, wrong[i].text), RC_INVAL);
         assert_non_null(strstr(rc_message(), wrong[i].line));
@@ -130,7 +121,7 @@ static void keep_line(void *to, const char *line)
 }
 
 /* Nothing is assumed, and no other table has such rows: there is no band, and the line says why. */
-static void without_any_error_there_is_no_band(void **state)
+UNIT_TEST(without_any_error_there_is_no_band)
 {
     static struct used_cluster cluster = { .cluster = { .name = "new", .n_ranks_per_host = 4 } };
     const struct published_row row = { .line = 2 };
@@ -139,7 +130,6 @@ static void without_any_error_there_is_no_band(void **state)
     const struct reproduction r = { .terms = &terms, .cluster = &cluster, .point = &p, .n_points = 1 };
     char line[200] = "";
 
-    (void)state;
     p.predicted_ratio = 0.5;
     p.known = (struct known_errors_range){ .most = NAN };
     reproduction_find_band(&r, &p);
@@ -180,11 +170,10 @@ static struct held count_held(const struct known_errors *e, bool of_fits)
     return held;
 }
 
-static void the_table_holds_its_own_rows_E4(void **state)
+UNIT_TEST(the_table_holds_its_own_rows_E4)
 {
     struct known_errors e;
 
-    (void)state;
     assert_int_equal(known_errors_open(&e), RC_OK);
     const struct held unfitted = count_held(&e, false), fitted = count_held(&e, true);
     assert_true(unfitted.n_rows > 100 && 10 * unfitted.n_held >= 8 * unfitted.n_rows);
@@ -193,17 +182,4 @@ static void the_table_holds_its_own_rows_E4(void **state)
     known_errors_close(&e);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_table_weighs_the_same_E3_E4),
-        cmocka_unit_test(rows_of_the_same_hosts_are_left_out_E1),
-        cmocka_unit_test(few_tables_take_the_other_exchange_E2),
-        cmocka_unit_test(fits_are_judged_by_fits_E5),
-        cmocka_unit_test(what_is_no_table_is_refused),
-        cmocka_unit_test(without_any_error_there_is_no_band),
-        cmocka_unit_test(the_table_holds_its_own_rows_E4),
-    };
-
-    return cmocka_run_group_tests_name("known_errors", tests, NULL, NULL);
-}
+UNIT_MAIN("known_errors")

@@ -3,15 +3,11 @@
  * layout_play_test.c - what messages of layouts get of the links that they share, and steps played with these: values
  * worked out by hand, of links of 1e9 bytes a second.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/campaign/layout_play.h"
 #include "harness/cluster/cluster_keys.h"
 
@@ -83,9 +79,8 @@ static const struct share_case {
 };
 
 /* Regression: each ring and tensor had a network card of its own, up to 32 % too fast. */
-static void links_are_shared_evenly_L3(void **state)
+UNIT_TEST(links_are_shared_evenly_L3)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof SHARES / sizeof *SHARES; i++) {
         const struct share_case *t = &SHARES[i];
         struct layout_links links = links_of(t->layout, t->settings);
@@ -104,11 +99,10 @@ static void links_are_shared_evenly_L3(void **state)
     }
 }
 
-static void a_message_has_the_latency_of_its_path_L1(void **state)
+UNIT_TEST(a_message_has_the_latency_of_its_path_L1)
 {
     struct layout_links links = links_of("1x4x1", "ranks_per_host_count=2,link_latency_s=3,local_latency_s=1");
 
-    (void)state;
     assert_near(links.latency_s[KIND(0, CROSSES_VALUE)], 1);
     assert_near(links.latency_s[KIND(1, CROSSES_VALUE)], 3);
     assert_near(links.latency_s[KIND(2, CROSSES_GRAD)], 3);
@@ -133,11 +127,10 @@ static double period_of(const char *layout, const char *settings, const struct p
 }
 
 /* (M + S - 1) (f + b), as without any links (models.stage_timing). */
-static void equal_stages_have_the_published_bubble(void **state)
+UNIT_TEST(equal_stages_have_the_published_bubble)
 {
     struct played_stage stage[8];
 
-    (void)state;
     for (int i = 0; i < 8; i++)
         stage[i] = (struct played_stage){ .forward_s = 2, .backward_s = 5, .value = { 0, 1 }, .grad = { 0, 1 } };
     for (int S = 1; S <= 8; S++)
@@ -153,12 +146,11 @@ static void equal_stages_have_the_published_bubble(void **state)
 
 /* One stage of 2 + 3, twice, a ring of 6 s and 6 latencies of 0.5, 1 to update; hidden behind a backward of 3, or it
  * behind the ring. */
-static void an_exchange_is_behind_the_last_backward(void **state)
+UNIT_TEST(an_exchange_is_behind_the_last_backward)
 {
     const char *links = "ranks_per_host_count=1,link_latency_s=0.5";
     struct played_stage stage = { .forward_s = 2, .backward_s = 3, .common = { 6e9, 6 }, .update_s = 1 };
 
-    (void)state;
     assert_near(period_of("4x1x1", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 + 6 + 3 + 1);
     stage.overlaps = true;
     assert_near(period_of("4x1x1", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 - 3 + 6 + 3 + 1);
@@ -169,14 +161,13 @@ static void an_exchange_is_behind_the_last_backward(void **state)
 /* The ring of a shard, of 4 s and 2 latencies, then that of all, of 2 s and 6 latencies; begun with a backward of 3,
  * the first one is still on its way for 1 s behind it, and the second one crosses while the first one's latencies pass;
  * of 5 instead of 2 for 4 s more. Without a ring of all, or of the shard, the other one is alone. */
-static void the_ring_of_a_shard_goes_first(void **state)
+UNIT_TEST(the_ring_of_a_shard_goes_first)
 {
     const char *links = "ranks_per_host_count=1,link_latency_s=0.5";
     struct played_stage stage = {
         .forward_s = 2, .backward_s = 3, .own = { 4e9, 2 }, .common = { 2e9, 6 }, .update_s = 1
     };
 
-    (void)state;
     assert_near(period_of("4x1x2", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 + (4 + 1) + (2 + 3) + 1);
     stage.overlaps = true;
     assert_near(period_of("4x1x2", links, &stage, SCHEDULE_1F1B, 1, 2), 2 * 5 - 3 + 4 + 2 + 3 + 1);
@@ -196,22 +187,20 @@ static void the_ring_of_a_shard_goes_first(void **state)
 /* Two of a group scatter 2 s with each backward of 2 s, of 2 micro-batches, over the card that the ring of 3 s has half
  * of from when that of the last one crosses: begun at 6 with the backward, of which 1 is left at 8, when 2 begin to be
  * scattered, it is there at 10; of the scattered 1 is left then: 11. */
-static void rings_share_a_card_with_activations(void **state)
+UNIT_TEST(rings_share_a_card_with_activations)
 {
     struct played_stage stage = { .forward_s = 1, .backward_s = 2, .scatter = { 2e9, 1 }, .own = { 3e9, 2 } };
 
-    (void)state;
     assert_near(period_of("4x1x2", "ranks_per_host_count=1", &stage, SCHEDULE_1F1B, 1, 2), 2 * (1 + 2 + 2) + 3);
     stage.overlaps = true;
     assert_near(period_of("4x1x2", "ranks_per_host_count=1", &stage, SCHEDULE_1F1B, 1, 2), 11);
 }
 
 /* Two of a group: each micro-batch gathers 3 s and 2 latencies of 0.5, and scatters 1 s and one. */
-static void activations_cross_with_computing(void **state)
+UNIT_TEST(activations_cross_with_computing)
 {
     const struct played_stage stage = { .forward_s = 1, .backward_s = 2, .gather = { 3e9, 2 }, .scatter = { 1e9, 1 } };
 
-    (void)state;
     assert_near(period_of("2x1x2", "ranks_per_host_count=1,link_latency_s=0.5", &stage, SCHEDULE_1F1B, 1, 2),
                 2 * (1 + 3 + 1 + 2 + 1 + 0.5));
 }
@@ -219,25 +208,23 @@ static void activations_cross_with_computing(void **state)
 /* Two stages of 1 + 1 and a ring of 10 s each. The second one's begins at 3, the first one's at 4. On two cards they
  * end at 13 and 14. On one they share it from 4 on, when 9 of the second one's are left: until 22; then 1 of the first
  * one's is left, alone: 23. */
-static void rings_of_stages_share_a_card(void **state)
+UNIT_TEST(rings_of_stages_share_a_card)
 {
     const struct played_stage stage[] = {
         { .forward_s = 1, .backward_s = 1, .value = { 0, 1 }, .common = { 10e9, 2 } },
         { .forward_s = 1, .backward_s = 1, .grad = { 0, 1 }, .common = { 10e9, 2 } },
     };
 
-    (void)state;
     assert_near(period_of("2x2x1", "ranks_per_host_count=1", stage, SCHEDULE_1F1B, 2, 1), 14);
     assert_near(period_of("2x2x1", "ranks_per_host_count=2", stage, SCHEDULE_1F1B, 2, 1), 23);
 }
 
 /* Forward 1, its value 4 and 0.5 of latency, 1 + 1, the gradient 2 and 0.5, 1. */
-static void tensors_are_waited_for(void **state)
+UNIT_TEST(tensors_are_waited_for)
 {
     const struct played_stage stage[] = { { .forward_s = 1, .backward_s = 1, .value = { 4e9, 1 } },
                                           { .forward_s = 1, .backward_s = 1, .grad = { 2e9, 1 } } };
 
-    (void)state;
     assert_near(period_of("1x2x1", "ranks_per_host_count=1,link_latency_s=0.5", stage, SCHEDULE_GPIPE, 2, 1), 11);
 }
 
@@ -247,7 +234,7 @@ static void tensors_are_waited_for(void **state)
  * computes that 17-18 and the last value 18-19; its gradient (18-) and value (19-) leave together: the gradient is
  * there at 25, the value, of 1, and the second gradient share until 27; that gradient is there at 30. The last stage
  * ends at 29, its gradient is there at 33, computed until 34, there at 38: the first stage ends at 39. */
-static void tensors_share_cards_both_ways(void **state)
+UNIT_TEST(tensors_share_cards_both_ways)
 {
     const struct played_stage stage[] = {
         { .forward_s = 1, .backward_s = 1, .value = { 4e9, 1 } },
@@ -255,26 +242,9 @@ static void tensors_share_cards_both_ways(void **state)
         { .forward_s = 1, .backward_s = 1, .grad = { 4e9, 1 } },
     };
 
-    (void)state;
     assert_near(period_of("1x3x1", "ranks_per_host_count=1", stage, SCHEDULE_1F1B, 3, 3), 39);
     /* all forward first: values 1-13 and 6-18, gradients are behind the last value: 20-32 and 25-37; 38 */
     assert_near(period_of("1x3x1", "ranks_per_host_count=1", stage, SCHEDULE_GPIPE, 3, 3), 38);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_are_shared_evenly_L3),
-        cmocka_unit_test(a_message_has_the_latency_of_its_path_L1),
-        cmocka_unit_test(equal_stages_have_the_published_bubble),
-        cmocka_unit_test(an_exchange_is_behind_the_last_backward),
-        cmocka_unit_test(the_ring_of_a_shard_goes_first),
-        cmocka_unit_test(rings_share_a_card_with_activations),
-        cmocka_unit_test(activations_cross_with_computing),
-        cmocka_unit_test(rings_of_stages_share_a_card),
-        cmocka_unit_test(tensors_are_waited_for),
-        cmocka_unit_test(tensors_share_cards_both_ways),
-    };
-
-    return cmocka_run_group_tests_name("layout_play", tests, NULL, NULL);
-}
+UNIT_MAIN("layout_play")

@@ -15,7 +15,7 @@ static const struct made_layout LAYOUTS[] = {
 };
 enum { N_LAYOUTS = sizeof LAYOUTS / sizeof *LAYOUTS };
 
-static void ranks_and_cores(void **state)
+MADE_TEST(ranks_and_cores)
 {
     struct campaign c;
 
@@ -45,7 +45,7 @@ static void ranks_and_cores(void **state)
 }
 
 /* What layouts are measured by: one rank; of a mode that has one worker, or else of one that sums gradients. */
-static void the_baseline_is_one_rank(void **state)
+MADE_TEST(the_baseline_is_one_rank)
 {
     static const struct made_layout point[] = {
         { { "lenet", "single", 1, 0, 3, 100, 1.01, NAN, 1 }, 2, 1 },
@@ -73,7 +73,7 @@ static void the_baseline_is_one_rank(void **state)
 }
 
 /* What the first rank waits for the others of its worker, a tenth of 272 us here, is no computing. */
-static void waiting_is_no_computing(void **state)
+MADE_TEST(waiting_is_no_computing)
 {
     struct campaign c;
 
@@ -102,7 +102,7 @@ static const char TABLE[] =
     "lenet allreduce 2 2x1x2 2 800 780.5 .. 820 0.640 (0.613 .. 0.668) 55.0 % (53.7 .. 56.4) 0.1575 65.00 % 192 - - "
     "-\n";
 
-static void a_column_of_layouts(void **state)
+MADE_TEST(a_column_of_layouts)
 {
     struct campaign c;
 
@@ -118,7 +118,7 @@ static void a_column_of_layouts(void **state)
     campaign_close(&c);
 }
 
-static void names_of_points(void **state)
+MADE_TEST(names_of_points)
 {
     char name[LAUNCH_NAME_BYTES], layout[LAYOUT_NAME_BYTES];
     struct campaign c;
@@ -138,7 +138,7 @@ static void names_of_points(void **state)
 }
 
 /* One set of tables for all layouts: none of workers, one of layouts. */
-static void sheets_of_layouts(void **state)
+MADE_TEST(sheets_of_layouts)
 {
     static const char expected[] =
         "layout\tkind\tranks\tmean\tlow\thigh\tefficiency\toversubscribed\tlaunch_0\tlaunch_1\tlaunch_2\n"
@@ -177,13 +177,12 @@ static void sheets_of_layouts(void **state)
     campaign_close(&c);
 }
 
-static void no_layouts(void **state)
+MADE_TEST(no_layouts)
 {
     static const char *const option[] = { "stages", "shard-dense" };
     static const char *const value[] = { "0", "two", "70000", "-1" };
     struct campaign c = { .n_launches_wanted = 1 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof option / sizeof *option; i++)
         for (size_t k = 0; k < sizeof value / sizeof *value; k++) {
             struct assignment a[MADE_ASSIGNMENTS + 1];
@@ -251,9 +250,8 @@ static const struct plan_case {
       "not sum gradients over those that have a shard" },
 };
 
-static void which_points_there_are(void **state)
+UNIT_TEST(which_points_there_are)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         const struct plan_case *t = &CASES[i];
         char words[100], text[1000];
@@ -273,12 +271,11 @@ static void which_points_there_are(void **state)
 }
 
 /* Without an axis of layouts: stages of every number of workers, whose batch is each worker's own. */
-static void stages_of_workers(void **state)
+UNIT_TEST(stages_of_workers)
 {
     char words[] = "--world=threads --batch=24", text[1000];
     struct sweep s;
 
-    (void)state;
     kit_sweep(&s, words);
     kit_axes(&s, "lenet", "allreduce", "1,2");
     s.axis[s.n_axes++] = (struct axis){ "stages", "1,3" };
@@ -311,12 +308,11 @@ static void words_of(char *out, size_t n_bytes, const struct sweep *s, const str
 }
 
 /* Each gets what is of use to it: no micro-batches without stages. */
-static void options_of_a_launch(void **state)
+UNIT_TEST(options_of_a_launch)
 {
     char words[] = "--world=threads --accumulate=4 --schedule=gpipe --overlap=on --recompute", text[2000];
     struct sweep s;
 
-    (void)state;
     layout_axes(&s, words, "lenet", "allreduce", "2x1x1,1x2x1,2x1x2");
     assert_int_equal(sweep_plan(&s), RC_OK);
     assert_int_equal(s.campaign.n_points, 4);
@@ -351,7 +347,7 @@ static void options_of_a_launch(void **state)
 }
 
 /* Under a launcher: what is more ranks than were launched is refused, and left out where its servers make it so. */
-static void ranks_that_were_launched(void **state)
+UNIT_TEST(ranks_that_were_launched)
 {
     static const struct {
         const char *mode, *layouts, *points, *left_out, *message;
@@ -367,7 +363,6 @@ static void ranks_that_were_launched(void **state)
           "--layout: nothing to run; 3x1x1: with ps it is 4 ranks, all told, and 3 were launched" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char words[] = "--world=mpi", text[1000];
         struct sweep s;
@@ -385,7 +380,7 @@ static void ranks_that_were_launched(void **state)
     }
 }
 
-static void what_cannot_be_is_refused(void **state)
+UNIT_TEST(what_cannot_be_is_refused)
 {
     static const struct {
         const char *words, *mode, *layouts, *message;
@@ -401,7 +396,6 @@ static void what_cannot_be_is_refused(void **state)
           "or other --layout" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char words[100];
         struct sweep s;
@@ -414,12 +408,11 @@ static void what_cannot_be_is_refused(void **state)
 }
 
 /* A model without layers has nothing to cut; one that is replayed may have. */
-static void models_that_are_no_networks(void **state)
+UNIT_TEST(models_that_are_no_networks)
 {
     char words[] = "--world=threads", text[1000], alone[] = "--world=threads";
     struct sweep s;
 
-    (void)state;
     layout_axes(&s, words, "linear,lenet", "allreduce", "2x1x1,1x2x1");
     assert_int_equal(sweep_plan(&s), RC_OK);
     points_text(text, &s);
@@ -432,13 +425,12 @@ static void models_that_are_no_networks(void **state)
     campaign_close(&s.campaign);
 }
 
-static void what_is_announced(void **state)
+UNIT_TEST(what_is_announced)
 {
     char words[] = "--world=threads", *told = NULL;
     size_t n_bytes = 0;
     struct sweep s;
 
-    (void)state;
     layout_axes(&s, words, "lenet", "allreduce,single", "2x1x1");
     assert_int_equal(sweep_plan(&s), RC_OK);
     FILE *to = open_memstream(&told, &n_bytes);
@@ -453,24 +445,4 @@ static void what_is_announced(void **state)
     assert_string_equal(plan_layout_mode(), "allreduce");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(ranks_and_cores),
-        MADE_TEST(the_baseline_is_one_rank),
-        MADE_TEST(waiting_is_no_computing),
-        MADE_TEST(a_column_of_layouts),
-        MADE_TEST(names_of_points),
-        MADE_TEST(sheets_of_layouts),
-        MADE_TEST(no_layouts),
-        cmocka_unit_test(which_points_there_are),
-        cmocka_unit_test(stages_of_workers),
-        cmocka_unit_test(options_of_a_launch),
-        cmocka_unit_test(ranks_that_were_launched),
-        cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(what_is_announced),
-        cmocka_unit_test(models_that_are_no_networks),
-    };
-
-    return cmocka_run_group_tests_name("layout_points", tests, NULL, NULL);
-}
+UNIT_MAIN("layout_points")

@@ -39,7 +39,7 @@ static void assert_told(const struct campaign *c, const char *expected)
 #define ALL_COUNT "marked runs still count: leaving some out afterwards would bias the comparison\n"
 
 /* Records of before the keys were there, in sim, on a quiet machine. */
-static void nothing_is_said_of_quiet_launches(void **state)
+MADE_TEST(nothing_is_said_of_quiet_launches)
 {
     struct campaign c;
 
@@ -58,7 +58,7 @@ static void nothing_is_said_of_quiet_launches(void **state)
 
 /* Regression: launches of a few milliseconds had a verdict while others used all cores. One that was measured keeps
  * what it measured. */
-static void short_launches_have_what_was_there_before(void **state)
+MADE_TEST(short_launches_have_what_was_there_before)
 {
     struct campaign c;
 
@@ -83,7 +83,7 @@ static void short_launches_have_what_was_there_before(void **state)
 }
 
 /* The most of each figure, of disturbed launches alone. */
-static void by_what_a_point_was_disturbed(void **state)
+MADE_TEST(by_what_a_point_was_disturbed)
 {
     struct campaign c;
 
@@ -106,7 +106,7 @@ static void by_what_a_point_was_disturbed(void **state)
 
 /* Off the median of its own point, 2 GHz: by 10 % down, 5.5 % up; 4.5 % are allowed, and what another point has says
  * nothing. */
-static void frequencies_differ_within_a_point(void **state)
+MADE_TEST(frequencies_differ_within_a_point)
 {
     struct campaign c;
 
@@ -140,19 +140,18 @@ static void frequencies_differ_within_a_point(void **state)
 }
 
 /* More than a quarter of its launches, and one mark is not the other. */
-static void points_are_marked(void **state)
+MADE_TEST(points_are_marked)
 {
     struct launch launch[8] = { { .switched = true }, { .never_settled = true } };
     struct point p = { .launch = launch, .n_launches = 8 };
 
-    (void)state;
     assert_false(point_is_marked(&p, MARK_UNSTEADY) || point_is_doubtful(&p));
     p.n_launches = 7;
     assert_true(point_is_marked(&p, MARK_UNSTEADY) && point_is_doubtful(&p));
     assert_false(point_is_marked(&p, MARK_DISTURBED));
 }
 
-static void launches_that_are_not_steady(void **state)
+MADE_TEST(launches_that_are_not_steady)
 {
     struct campaign c;
 
@@ -193,7 +192,7 @@ static void assert_row_ends(const char *text, const char *mode, const char *expe
 }
 
 /* A column for each mark that some launch has. */
-static void the_table_marks_points(void **state)
+MADE_TEST(the_table_marks_points)
 {
     struct campaign c;
 
@@ -252,7 +251,7 @@ static char *verdict_on(struct kit *k, const char *const first[4], const char *c
 
 /* A quarter of the pairs may be marked: then the verdict says so. With more it is withheld.
  * Regression: with all pairs disturbed a mode that is slower on a quiet machine was called 3.7 times as fast. */
-static void verdicts_on_marked_pairs_are_withheld(void **state)
+MADE_TEST(verdicts_on_marked_pairs_are_withheld)
 {
     static const struct {
         const char *first[4], *second[4], *text;
@@ -286,7 +285,7 @@ static void verdicts_on_marked_pairs_are_withheld(void **state)
 }
 
 /* A verdict on one launch each has no pairs. */
-static void nothing_is_said_of_single_pairs(void **state)
+MADE_TEST(nothing_is_said_of_single_pairs)
 {
     struct campaign c;
 
@@ -310,7 +309,7 @@ static const struct made_point POINT[] = {
     { "lenet", "ps", 2, 1, 0, 1800, 1.01, NAN, 3 },
 };
 
-static void failures_are_told(void **state)
+MADE_TEST(failures_are_told)
 {
     struct campaign c;
 
@@ -341,7 +340,7 @@ static void failures_are_told(void **state)
 }
 
 /* A record of each, with what the point assigns, where it was, and why. */
-static void failures_are_kept(void **state)
+MADE_TEST(failures_are_kept)
 {
     struct kit *k = *state;
 
@@ -379,7 +378,7 @@ static void failures_are_kept(void **state)
 }
 
 /* In the table, where there are any. */
-static void the_table_has_a_column_of_them(void **state)
+MADE_TEST(the_table_has_a_column_of_them)
 {
     char *text = NULL;
     size_t n_bytes = 0;
@@ -412,7 +411,7 @@ static void the_table_has_a_column_of_them(void **state)
 }
 
 /* Blocks whose launches an interruption has separated; one that is not whole yet is none. */
-static void split_blocks_are_told(void **state)
+MADE_TEST(split_blocks_are_told)
 {
     struct campaign c;
 
@@ -437,23 +436,4 @@ static void split_blocks_are_told(void **state)
     campaign_close(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(nothing_is_said_of_quiet_launches),
-        MADE_TEST(short_launches_have_what_was_there_before),
-        MADE_TEST(by_what_a_point_was_disturbed),
-        MADE_TEST(frequencies_differ_within_a_point),
-        MADE_TEST(points_are_marked),
-        MADE_TEST(launches_that_are_not_steady),
-        MADE_TEST(the_table_marks_points),
-        MADE_TEST(verdicts_on_marked_pairs_are_withheld),
-        MADE_TEST(nothing_is_said_of_single_pairs),
-        MADE_TEST(failures_are_told),
-        MADE_TEST(failures_are_kept),
-        MADE_TEST(the_table_has_a_column_of_them),
-        MADE_TEST(split_blocks_are_told),
-    };
-
-    return cmocka_run_group_tests_name("marks", tests, NULL, NULL);
-}
+UNIT_MAIN("marks")

@@ -57,7 +57,7 @@ static char *cells_printed(const struct campaign *c, enum rc (*print)(const stru
     return text;
 }
 
-static void its_tables_hold_the_figures(void **state)
+PAGE_TEST(its_tables_hold_the_figures)
 {
     static enum rc (*const prints[])(const struct campaign *, show_table_fn *, FILE *) = { campaign_print_results,
                                                                                            campaign_print_steps };
@@ -100,7 +100,7 @@ static void its_tables_hold_the_figures(void **state)
 
 /* --- charts --- */
 
-static void charts_are_drawn_and_dropped(void **state)
+PAGE_TEST(charts_are_drawn_and_dropped)
 {
     struct kit *k = *state;
     char *told;
@@ -118,7 +118,7 @@ static void charts_are_drawn_and_dropped(void **state)
     free(told);
 }
 
-static void charts_of_the_folder_are_shown(void **state)
+PAGE_TEST(charts_of_the_folder_are_shown)
 {
     static const char *const names[] = { "throughput-lenet.svg", "efficiency-lenet.svg",  "loss-lenet.svg",
                                          "cost-lenet.svg",       "throughput-linear.svg", "efficiency-linear.svg",
@@ -146,7 +146,7 @@ static void charts_of_the_folder_are_shown(void **state)
 }
 
 /* P2 */
-static void large_charts_are_pngs_or_left_out(void **state)
+PAGE_TEST(large_charts_are_pngs_or_left_out)
 {
     struct kit *k = *state;
     char *told;
@@ -171,7 +171,7 @@ static void large_charts_are_pngs_or_left_out(void **state)
 
 /* --- what it says of the launches --- */
 
-static void disturbed_launches_are_named(void **state)
+PAGE_TEST(disturbed_launches_are_named)
 {
     static const struct made_point one[] = { { "lenet", "single", 1, 0, 3, 1000, 1.1, NAN, 1 } };
     struct kit *k = *state;
@@ -207,7 +207,7 @@ static void disturbed_launches_are_named(void **state)
     free(told);
 }
 
-static void launches_that_failed_are_named(void **state)
+PAGE_TEST(launches_that_failed_are_named)
 {
     static const struct made_point two[] = { { "lenet", "single", 1, 0, 3, 1000, 1.1, NAN, 1 },
                                              { "lenet", "ps", 2, 1, 0, 1500, 1.1, NAN, 2 } };
@@ -229,7 +229,7 @@ static void launches_that_failed_are_named(void **state)
     free(told);
 }
 
-static void options_machine_and_libraries(void **state)
+PAGE_TEST(options_machine_and_libraries)
 {
     static const char *const rows[] = {
         "<tr><td>--mode</td><td>none,single,ps,allreduce</td><td>single, ps</td></tr>",
@@ -264,7 +264,7 @@ static void options_machine_and_libraries(void **state)
 
 /* --- a run --- */
 
-static void a_run_is_a_page_beside_its_file(void **state)
+PAGE_TEST(a_run_is_a_page_beside_its_file)
 {
     static const struct made_point run = { "lenet", "ps", 2, 1, 1, 1500, 1.1, 4, 2 };
     struct kit *k = *state;
@@ -303,7 +303,7 @@ static void a_run_is_a_page_beside_its_file(void **state)
 }
 
 /* P2: 600 ranks, of which each says 4 KB, and a manifest of 2 MB. */
-static void what_has_no_room_is_left_out(void **state)
+PAGE_TEST(what_has_no_room_is_left_out)
 {
     static const struct made_point run = { "lenet", "allreduce", 600, 0, 1, 1500, 1.1, 4, 2 };
     static char rank[4400], manifest[2100000];
@@ -339,12 +339,11 @@ static void what_has_no_room_is_left_out(void **state)
     free(told);
 }
 
-static void its_path(void **state)
+UNIT_TEST(its_path)
 {
     const struct recorded folder = { .is_run = false };
     char path[PAGE_PATH_BYTES];
 
-    (void)state;
     page_path(path, sizeof path, &folder, "a/b//");
     assert_string_equal(path, "a/b/report.html");
     page_path(path, sizeof path, &folder, "/");
@@ -416,7 +415,7 @@ static void nasty_text(char *out, size_t n_bytes, uint64_t seed)
                 n_bytes - 1 - strlen(out));
 }
 
-static void no_text_becomes_a_tag(void **state)
+PAGE_TEST(no_text_becomes_a_tag)
 {
     static const struct made_point run = { "lenet", "ps", 2, 1, 1, 1500, 1.1, 4, 2 };
     struct kit *k = *state;
@@ -450,7 +449,7 @@ static void no_text_becomes_a_tag(void **state)
 }
 
 /* P2: 3,000 launches. */
-static void many_launches_are_left_out(void **state)
+PAGE_TEST(many_launches_are_left_out)
 {
     enum { N_LAUNCHES = 3000 };
     static const char *const mode[] = { "none", "ps", "allreduce" };
@@ -473,16 +472,4 @@ static void many_launches_are_left_out(void **state)
     free(told);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PAGE_TEST(its_tables_hold_the_figures),     PAGE_TEST(charts_are_drawn_and_dropped),
-        PAGE_TEST(charts_of_the_folder_are_shown),  PAGE_TEST(large_charts_are_pngs_or_left_out),
-        PAGE_TEST(disturbed_launches_are_named),    PAGE_TEST(options_machine_and_libraries),
-        PAGE_TEST(a_run_is_a_page_beside_its_file), cmocka_unit_test(its_path),
-        PAGE_TEST(launches_that_failed_are_named),  PAGE_TEST(what_has_no_room_is_left_out),
-        PAGE_TEST(no_text_becomes_a_tag),           PAGE_TEST(many_launches_are_left_out),
-    };
-
-    return cmocka_run_group_tests_name("page", tests, NULL, NULL);
-}
+UNIT_MAIN("page")

@@ -40,9 +40,8 @@ static const struct plan_case {
     { "--world=threads", "lenet", "none", "2,4,02", 0, NULL }, /* listed twice */
 };
 
-static void points_of_a_campaign(void **state)
+UNIT_TEST(points_of_a_campaign)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof PLANS / sizeof *PLANS; i++) {
         const struct plan_case *plan = &PLANS[i];
         struct sweep c;
@@ -63,11 +62,10 @@ static void points_of_a_campaign(void **state)
 }
 
 /* Without --workers: powers of two up to the cores, the cores, and twice as many, which is marked. */
-static void default_counts_follow_the_cores(void **state)
+UNIT_TEST(default_counts_follow_the_cores)
 {
     const int n_cores = cores_allowed_count();
 
-    (void)state;
     for (int n_threads = 1; n_threads <= n_cores; n_threads *= 2) {
         const int n_fit = n_cores / n_threads;
         struct sweep c;
@@ -89,12 +87,11 @@ static void default_counts_follow_the_cores(void **state)
 }
 
 /* In sim every worker has a machine of its own. */
-static void nothing_is_shared_in_sim(void **state)
+UNIT_TEST(nothing_is_shared_in_sim)
 {
     struct sweep c;
     char words[] = "--world=sim";
 
-    (void)state;
     kit_sweep(&c, words);
     kit_axes(&c, "lenet", "ps", "1,60000");
     assert_int_equal(sweep_plan(&c), RC_OK);
@@ -104,12 +101,11 @@ static void nothing_is_shared_in_sim(void **state)
 }
 
 /* linear: 4 flops for a sample (its product and its gradient), 2 parameters at 40 bytes x 0.1 ns. */
-static void costs_of_a_step(void **state)
+UNIT_TEST(costs_of_a_step)
 {
     struct sweep c;
     char words[] = "--world=threads --batch=50";
 
-    (void)state;
     kit_sweep(&c, words);
     kit_axes(&c, "linear", "none", "1,4");
     assert_int_equal(sweep_plan(&c), RC_OK);
@@ -154,7 +150,7 @@ static void check_steps(const char *train, double budget_s, const struct step_ca
 }
 
 /* Two turns of all points end within the budget, three steps of each launch before it counts included. */
-static void steps_that_the_budget_allows(void **state)
+UNIT_TEST(steps_that_the_budget_allows)
 {
     static const struct step_case slow[] = {
         { "linear", 5e6, 0, 235, false },
@@ -166,7 +162,6 @@ static void steps_that_the_budget_allows(void **state)
     static const struct step_case hopeless[] = { { "linear", 2.5e9, 0, 6, true }, { "lenet", 0, 0.01, 400, false } };
     static const struct step_case told[] = { { "linear", 2.5e9, 0, 1000, false }, { "lenet", 0, 0.01, 1000, false } };
 
-    (void)state;
     check_steps("--world=threads", 190.5, slow, 4); /* 190.5 s / (2 x 4) / 0.1 s - 3 = 235.1; / 0.2 s: 116.06 */
     check_steps("--world=sim", 95.7, in_sim, 2);    /* one turn: 95.7 / 2 / 0.1 - 3 = 475.5; / 0.2: 236.25 */
     check_steps("--world=threads", 95, hopeless, 2);
@@ -174,11 +169,10 @@ static void steps_that_the_budget_allows(void **state)
 }
 
 /* Workers compute at once as far as there are cores; simulated ones one after the other. */
-static void workers_share_the_work_of_a_step(void **state)
+UNIT_TEST(workers_share_the_work_of_a_step)
 {
     const int n_cores = cores_allowed_count();
 
-    (void)state;
     for (int is_virtual = 0; is_virtual < 2; is_virtual++) {
         struct sweep c;
         char words[32];
@@ -233,9 +227,8 @@ static const struct baseline_case {
     { "lenet", "single", "2,4", NULL, NULL, true, false, NULL },
 };
 
-static void what_is_added(void **state)
+UNIT_TEST(what_is_added)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof BASELINE_CASES / sizeof *BASELINE_CASES; i++) {
         const struct baseline_case *b = &BASELINE_CASES[i];
         char words[] = "--world=threads", text[1000], *told = NULL;
@@ -268,17 +261,4 @@ static void what_is_added(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_of_a_campaign),
-        cmocka_unit_test(default_counts_follow_the_cores),
-        cmocka_unit_test(nothing_is_shared_in_sim),
-        cmocka_unit_test(costs_of_a_step),
-        cmocka_unit_test(steps_that_the_budget_allows),
-        cmocka_unit_test(workers_share_the_work_of_a_step),
-        cmocka_unit_test(what_is_added),
-    };
-
-    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
-}
+UNIT_MAIN("plan")

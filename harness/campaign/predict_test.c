@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict_test.c - the band of a prediction, of sizes whose launches vary unlike, worked out by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/campaign/predict.h"
 
 enum { N_MEASURED = 3, N_SIZES };
@@ -50,12 +46,11 @@ static void make(struct made *m)
 }
 
 /* Y2: the interval is that of the largest size that is used, which of the check is not the largest measured one. */
-static void the_band_has_the_noise_of_the_largest_size_Y2(void **state)
+UNIT_TEST(the_band_has_the_noise_of_the_largest_size_Y2)
 {
     static const double largest_log[] = { 0.4, 0.03, 0.004 }; /* by so many sizes, less 1 */
     struct made m;
 
-    (void)state;
     make(&m);
     for (size_t n_used = 1; n_used <= N_MEASURED; n_used++) {
         struct predicted_size *asked = &m.setting.size[N_MEASURED];
@@ -84,12 +79,11 @@ static struct extrapolation of(const struct size_times *used, size_t n, int n_wo
     return extrapolate(used, n, &(struct size_target){ n_workers, { step_s, compute_s } });
 }
 
-static void equal_times_give_the_simulated_ones_X1(void **state)
+UNIT_TEST(equal_times_give_the_simulated_ones_X1)
 {
     const struct size_times used[] = { { 2, { 5, 3 }, { 5, 3 } }, { 4, { 7, 3 }, { 7, 3 } } };
     const struct extrapolation x = of(used, 2, 8, 11, 3);
 
-    (void)state;
     assert_extrapolated(x.step_s, 11);
     assert_extrapolated(x.compute_ratio, 1);
     assert_extrapolated(x.exchange_ratio, 1);
@@ -97,12 +91,11 @@ static void equal_times_give_the_simulated_ones_X1(void **state)
 }
 
 /* Compute 3 -> 3.3 s, exchange 4 -> 6 s: the target's 3 and 8 s become 3.3 and 12. */
-static void parts_have_ratios_of_their_own(void **state)
+UNIT_TEST(parts_have_ratios_of_their_own)
 {
     const struct size_times used = { 4, { 9.3, 3.3 }, { 7, 3 } };
     const struct extrapolation x = of(&used, 1, 8, 11, 3);
 
-    (void)state;
     assert_extrapolated(x.compute_ratio, 1.1);
     assert_extrapolated(x.exchange_ratio, 1.5);
     assert_extrapolated(x.step_s, 15.3);
@@ -110,14 +103,13 @@ static void parts_have_ratios_of_their_own(void **state)
 }
 
 /* By the ratios of 2 workers (1 and 1.25) it would be 3 + 10 s, by those of 3 (1 and 1.6) 15.8. */
-static void the_largest_predicts_and_others_spread_X2(void **state)
+UNIT_TEST(the_largest_predicts_and_others_spread_X2)
 {
     const struct size_times used[] = { { 2, { 5.5, 3 }, { 5, 3 } },
                                        { 3, { 7.8, 3 }, { 6, 3 } },
                                        { 4, { 9, 3 }, { 7, 3 } } };
     struct extrapolation x = of(used, 3, 8, 11, 3);
 
-    (void)state;
     assert_extrapolated(x.step_s, 3 + 1.5 * 8);
     assert_extrapolated(x.spread_log, log(15.0 / 13.0));
     x = of(used + 1, 2, 8, 11, 3);
@@ -125,13 +117,12 @@ static void the_largest_predicts_and_others_spread_X2(void **state)
 }
 
 /* Three doublings from 4 to 32, one from 2 to 4: three times the spread. From 3 to 4 it is 0.415: 7.2 times. */
-static void the_spread_grows_with_distance_X2(void **state)
+UNIT_TEST(the_spread_grows_with_distance_X2)
 {
     const struct size_times used[] = { { 2, { 5.5, 3 }, { 5, 3 } }, { 4, { 9, 3 }, { 7, 3 } } };
     const struct size_times near[] = { { 3, { 5.5, 3 }, { 5, 3 } }, { 4, { 9, 3 }, { 7, 3 } } };
     struct extrapolation x = of(used, 2, 32, 11, 3);
 
-    (void)state;
     assert_extrapolated(x.step_s, 15);
     assert_extrapolated(x.spread_log, 3 * log(15.0 / 13.0));
     x = of(near, 2, 32, 11, 3);
@@ -141,25 +132,23 @@ static void the_spread_grows_with_distance_X2(void **state)
 }
 
 /* Steps of 4 workers took 9 s for 7; the target's 15 s for 11: a quarter of log(15 / 11) a doubling. */
-static void what_is_not_explained_may_drift_X3(void **state)
+UNIT_TEST(what_is_not_explained_may_drift_X3)
 {
     const struct size_times longer = { 4, { 9, 3 }, { 7, 3 } }, less_long = { 4, { 5, 3 }, { 7, 3 } };
 
-    (void)state;
     assert_extrapolated(of(&longer, 1, 8, 11, 3).drift_log, 0.25 * log(15.0 / 11));
     assert_extrapolated(of(&longer, 1, 32, 11, 3).drift_log, 0.75 * log(15.0 / 11));
     assert_extrapolated(of(&less_long, 1, 8, 11, 3).drift_log, 0.25 * log(11.0 / 7));
 }
 
 /* One size exchanges less than a hundredth of its step: no ratio of exchanges; of whole steps 1.2, not 1.5. */
-static void without_an_exchange_whole_steps_count(void **state)
+UNIT_TEST(without_an_exchange_whole_steps_count)
 {
     const struct size_times used[] = { { 2, { 4.5, 3.1 }, { 3.01, 3 } }, { 4, { 8.4, 3 }, { 7, 3 } } };
     const struct size_times late[] = { { 2, { 8.4, 3 }, { 7, 3 } }, { 4, { 3.7, 3.1 }, { 3.7, 3.69 } } };
     const struct size_times idle = { 2, { 4, 0 }, { 2, 0 } };
     struct extrapolation x = of(used, 2, 8, 11, 3);
 
-    (void)state;
     assert_true(x.is_whole);
     assert_extrapolated(x.exchange_ratio, 1.2);
     assert_extrapolated(x.compute_ratio, 1.2);
@@ -173,27 +162,12 @@ static void without_an_exchange_whole_steps_count(void **state)
     assert_extrapolated(x.step_s, 6);
 }
 
-static void parts_of_a_band_add_as_squares(void **state)
+UNIT_TEST(parts_of_a_band_add_as_squares)
 {
     const struct extrapolation x = { .spread_log = 0.02, .drift_log = 0.24 }, none = { .step_s = 1 };
 
-    (void)state;
     assert_extrapolated(extrapolate_band_log(&x, 0.03, 0.06), 0.25);
     assert_true(extrapolate_band_log(&none, 0, 0) == 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_band_has_the_noise_of_the_largest_size_Y2),
-        cmocka_unit_test(equal_times_give_the_simulated_ones_X1),
-        cmocka_unit_test(parts_have_ratios_of_their_own),
-        cmocka_unit_test(the_largest_predicts_and_others_spread_X2),
-        cmocka_unit_test(the_spread_grows_with_distance_X2),
-        cmocka_unit_test(what_is_not_explained_may_drift_X3),
-        cmocka_unit_test(without_an_exchange_whole_steps_count),
-        cmocka_unit_test(parts_of_a_band_add_as_squares),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("predict")

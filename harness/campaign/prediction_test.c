@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prediction_band_test.c - bands of made-up runs, worked out by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/campaign/prediction.h"
 #include "harness/cluster/cluster_keys.h"
 
@@ -23,33 +19,30 @@ static void assert_band(const double *x, size_t n, double mean, double half)
 }
 
 /* t(0.975) is 4.30265 with 2 degrees of freedom, 2.77645 with 4. */
-static void of_runs(void **state)
+UNIT_TEST(of_runs)
 {
     const double three[] = { 0.48, 0.5, 0.52 }, five[] = { 1, 1, 1, 1, 1 };
 
-    (void)state;
     assert_band(three, 3, 0.5, 4.30265273 * 0.02 * sqrt(4.0 / 3));
     assert_band(five, 5, 1, 0);
 }
 
-static void of_one_or_two_runs_there_is_none(void **state)
+UNIT_TEST(of_one_or_two_runs_there_is_none)
 {
     const double x[] = { 0.5, 0.75 };
     struct prediction_band b = prediction_band_of(x, 1);
 
-    (void)state;
     assert_true(b.mean == 0.5 && isnan(b.low) && isnan(b.high));
     b = prediction_band_of(x, 2);
     assert_true(b.mean == 0.625 && isnan(b.low) && isnan(b.high));
 }
 
 /* Half the band is 4.3 x 0.25 x 1.15, more than their mean. No efficiency is below 0 or above 1. */
-static void the_band_is_from_0_to_1(void **state)
+UNIT_TEST(the_band_is_from_0_to_1)
 {
     const double wide[] = { 0.25, 0.5, 0.75 }, outside[] = { 1.25, 1.5, 1.75 }, below[] = { -3, -2, -1 };
     struct prediction_band b = prediction_band_of(wide, 3);
 
-    (void)state;
     assert_true(b.mean >= 0.5 && b.mean <= 0.5 && b.low == 0 && b.high == 1);
     b = prediction_band_of(outside, 3);
     assert_true(b.low <= b.mean && b.mean <= b.high);
@@ -58,13 +51,12 @@ static void the_band_is_from_0_to_1(void **state)
 }
 
 /* In 64ths: half of 3 and moves of 4 and 12: 13. Without a band there is one of the moves alone. */
-static void moves_widen_by_squares(void **state)
+UNIT_TEST(moves_widen_by_squares)
 {
     const double moves[] = { 4.0 / 64, 12.0 / 64 }, none[] = { 0, 0 };
     struct prediction_band b = { .mean = 20.0 / 64, .low = 17.0 / 64, .high = 23.0 / 64 };
     struct prediction_band alone = { .mean = 1.0 / 64, .low = NAN, .high = NAN };
 
-    (void)state;
     prediction_band_widen(&b, none, 0);
     assert_true(b.low == 17.0 / 64 && b.high == 23.0 / 64);
     prediction_band_widen(&b, none, 2);
@@ -117,13 +109,12 @@ static void assert_ratio(const struct calibrated_value *v, const char *name, dou
 }
 
 /* 8e9 / 5e9 is further than 9e9 / 8e9. */
-static void each_value_has_its_own(void **state)
+UNIT_TEST(each_value_has_its_own)
 {
     struct calibrated_value v[CALIBRATION_MOST_VALUES];
     struct described *d = made();
     char text[256];
 
-    (void)state;
     assert_int_equal(calibration_spread(v, &d->c, &d->sources), 4);
     assert_ratio(&v[0], "link_bits_per_s", 0.1);
     assert_ratio(&v[1], "link_latency_s", 0.25);
@@ -137,12 +128,11 @@ static void each_value_has_its_own(void **state)
 }
 
 /* V1 */
-static void what_tells_none_has_none(void **state)
+UNIT_TEST(what_tells_none_has_none)
 {
     struct calibrated_value v[CALIBRATION_MOST_VALUES];
     struct described *d = made();
 
-    (void)state;
     describe(d, "link_bits_per_s", "8e9", "assumed: largest residual 25.0 %, of those longer than alpha 10.0 %");
     describe(d, "tcp_message_s", "5e-6", "measured: half of alpha; bursts say more, 12 us a message");
     describe(d, "memory_bytes_per_s", "8e9", "measured: updates; 5e9 to many");
@@ -159,13 +149,12 @@ static void what_tells_none_has_none(void **state)
 }
 
 /* V2: 8e9 x 1.25, 8e9 / 1.25; no less than its key allows. */
-static void higher_and_lower_by_the_same_ratio(void **state)
+UNIT_TEST(higher_and_lower_by_the_same_ratio)
 {
     struct calibrated_value v = { .key = cluster_key_find("link_bits_per_s"), .ratio = 0.25 };
     struct described *d = made();
     char setting[CALIBRATION_SETTING_BYTES];
 
-    (void)state;
     calibration_setting(setting, &d->c, &v, true);
     assert_string_equal(setting, "link_bits_per_s=10000000000");
     calibration_setting(setting, &d->c, &v, false);
@@ -178,7 +167,7 @@ static void higher_and_lower_by_the_same_ratio(void **state)
 
 /* Ranges that sources of made-up descriptions state, and of values without one (R1, R2). */
 
-static void ranges_are_stated_or_a_half_to_twice_R1(void **state)
+UNIT_TEST(ranges_are_stated_or_a_half_to_twice_R1)
 {
     static const struct {
         const char *name, *value, *source;
@@ -197,7 +186,6 @@ static void ranges_are_stated_or_a_half_to_twice_R1(void **state)
     struct assumed_range r;
     struct cluster c;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int key = cluster_key_find(cases[i].name);
         cluster_default(&c);
@@ -221,13 +209,12 @@ static bool has(const struct assumed_range *range, size_t n, const char *name)
 }
 
 /* Of the default only what bare links and the memory of a worker need; nothing that is given, off, or no time. */
-static void what_limits_nothing_has_no_band_R2(void **state)
+UNIT_TEST(what_limits_nothing_has_no_band_R2)
 {
     static struct cluster_sources sources;
     struct assumed_range range[CLUSTER_MAX_KEYS];
     struct cluster c;
 
-    (void)state;
     assert_int_equal(cluster_find(&c, &sources, ""), RC_OK);
     size_t n = assumed_ranges(range, &c, &sources);
     assert_true(has(range, n, "link_bits_per_s") && has(range, n, "link_latency_s"));
@@ -239,19 +226,4 @@ static void what_limits_nothing_has_no_band_R2(void **state)
     assert_false(has(range, n, "link_bits_per_s"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_runs),
-        cmocka_unit_test(of_one_or_two_runs_there_is_none),
-        cmocka_unit_test(the_band_is_from_0_to_1),
-        cmocka_unit_test(moves_widen_by_squares),
-        cmocka_unit_test(each_value_has_its_own),
-        cmocka_unit_test(what_tells_none_has_none),
-        cmocka_unit_test(higher_and_lower_by_the_same_ratio),
-        cmocka_unit_test(ranges_are_stated_or_a_half_to_twice_R1),
-        cmocka_unit_test(what_limits_nothing_has_no_band_R2),
-    };
-
-    return cmocka_run_group_tests_name("prediction_band", tests, NULL, NULL);
-}
+UNIT_MAIN("prediction_band")

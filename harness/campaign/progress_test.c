@@ -60,19 +60,19 @@ static void assert_counted(struct kit *k, double budget_s, int n_turns)
     free(told);
 }
 
-static void launches_are_counted(void **state)
+MADE_TEST(launches_are_counted)
 {
     assert_counted(*state, LONG_S, N_TURNS);
 }
 
 /* Two turns are made all the same, and the time left is told for these alone. */
-static void a_spent_budget_has_two_turns(void **state)
+MADE_TEST(a_spent_budget_has_two_turns)
 {
     assert_counted(*state, 0, 2);
 }
 
 /* Where there is no terminal, the first line has room for the whole name. */
-static void a_launch_is_named(void **state)
+MADE_TEST(a_launch_is_named)
 {
     static const struct {
         double budget_s;
@@ -90,10 +90,4 @@ static void a_launch_is_named(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { MADE_TEST(launches_are_counted), MADE_TEST(a_spent_budget_has_two_turns),
-                                        MADE_TEST(a_launch_is_named) };
-
-    return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
-}
+UNIT_MAIN("progress")

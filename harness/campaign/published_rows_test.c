@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* published_rows_test.c - tables of published efficiencies: what is read, what is refused and how, and thousands of
  * tables with a few bytes broken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +9,7 @@
 
 #include "harness/base/rng.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/campaign/published_rows.h"
 
 #define HEAD "model,gpus,mode,servers,efficiency\n"
@@ -49,11 +45,10 @@ static enum rc load(struct published_rows *out, const char *text)
     return published_rows_load(out, path, false);
 }
 
-static void columns_stand_in_any_order(void **state)
+UNIT_TEST(columns_stand_in_any_order)
 {
     struct published_rows p = { .path = NULL };
 
-    (void)state;
     assert_int_equal(load(&p,
                           "# of a paper\n\n"
                           "note,efficiency,gpus,transport,mode,model,servers,batch,one_gpu_images_per_s,counted,table,"
@@ -90,7 +85,7 @@ static void columns_stand_in_any_order(void **state)
     assert_null(p.row);
 }
 
-static void names_of_modes(void **state)
+UNIT_TEST(names_of_modes)
 {
     static const struct {
         const char *text;
@@ -107,7 +102,6 @@ static void names_of_modes(void **state)
                   { "none,", ROW_NONE, "none", "" },
                   { "single,", ROW_NONE, "none", "" } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct published_rows p = { .path = NULL };
         char text[128];
@@ -121,7 +115,7 @@ static void names_of_modes(void **state)
 }
 
 /* Separators, decimal commas, percent, capitals and a trailing column without a name: all of one row. */
-static void tables_of_spreadsheet_programs(void **state)
+UNIT_TEST(tables_of_spreadsheet_programs)
 {
     static const char *const same[] = {
         "model;gpus;mode;efficiency;one_gpu_images_per_s\nm;4;ring;0,97;130,5\n",
@@ -132,7 +126,6 @@ static void tables_of_spreadsheet_programs(void **state)
         "model,gpus,mode,efficiency,one_gpu_images_per_s,\nm,4,RING,0.97,130.5,\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         struct published_rows p = { .path = NULL };
         assert_int_equal(load(&p, same[i]), RC_OK);
@@ -147,12 +140,11 @@ static void tables_of_spreadsheet_programs(void **state)
 
 /* Rates instead of efficiencies: over that of one GPU, which a column has, or a row of 1 GPU with the same model, table
  * and batch; of the same mode if there is one, else of another. */
-static void rates_instead_of_efficiencies(void **state)
+UNIT_TEST(rates_instead_of_efficiencies)
 {
     static const double efficiency[] = { 0.75, 1, 0.5, 1, 0.5, 600 / 720., 1 };
     struct published_rows p = { .path = NULL };
 
-    (void)state;
     assert_int_equal(load(&p,
                           "model,gpus,mode,images_per_s,images_per_s_per_gpu,one_gpu_images_per_s,table,batch,servers,"
                           "gpus_per_host,placement,consistency\n"
@@ -174,12 +166,11 @@ static void rates_instead_of_efficiencies(void **state)
     published_rows_free(&p);
 }
 
-static void unknown_columns_are_passed_over_if_asked(void **state)
+UNIT_TEST(unknown_columns_are_passed_over_if_asked)
 {
     static const char text[] = "gpu,model,gpus,mode,efficiency,year\nP100,m,4,ring,0.5,2017\n";
     struct published_rows p = { .path = NULL };
 
-    (void)state;
     assert_int_equal(load(&p, text), RC_INVAL);
     assert_non_null(strstr(rc_message(), "unknown column \"gpu\""));
     assert_non_null(strstr(rc_message(), "--ignore-columns"));
@@ -207,12 +198,11 @@ static void assert_named(const struct wrong *wrong, size_t n)
 }
 
 /* Each row by its first error, in one message, as far as it has room. */
-static void all_wrong_rows_are_named(void **state)
+UNIT_TEST(all_wrong_rows_are_named)
 {
     char text[4000], expected[1024];
     struct published_rows p = { .path = NULL };
 
-    (void)state;
     assert_int_equal(load(&p, HEAD "m,0,rings,,9\nm,4,ring,,0.5\nm,4,ring\n"), RC_INVAL);
     snprintf(expected, sizeof expected,
              "%s:2: gpus: is \"0\"; use a whole number from 1 to 8192\n%s:4: has 3 fields; use 5, as the head has",
@@ -226,7 +216,7 @@ static void all_wrong_rows_are_named(void **state)
     assert_string_equal(strrchr(rc_message(), ' '), " rows");
 }
 
-static void wrong_rates_are_named(void **state)
+UNIT_TEST(wrong_rates_are_named)
 {
     static const struct wrong wrong[] = {
         { "model,gpus,mode,images_per_s\nm,4,ring,\n", ":2: efficiency: is \"\"; use a ratio, or a number in column" },
@@ -237,11 +227,10 @@ static void wrong_rates_are_named(void **state)
           ":3: 400 images/s of 4 GPUs, over 10 of one, is an efficiency of 10.00; use at most 1.5" },
     };
 
-    (void)state;
     assert_named(wrong, sizeof wrong / sizeof *wrong);
 }
 
-static void wrong_tables_are_named(void **state)
+UNIT_TEST(wrong_tables_are_named)
 {
     static const struct wrong wrong[] = {
         { "", ": has no rows; use a head and a row: model,gpus,mode,servers,efficiency" },
@@ -314,15 +303,13 @@ static void wrong_tables_are_named(void **state)
         { HEAD "m,4,nccl,,0.5\n", ":2: mode: is \"nccl\"; use ring" },
     };
 
-    (void)state;
     assert_named(wrong, sizeof wrong / sizeof *wrong);
 }
 
-static void other_things_than_files_are_refused(void **state)
+UNIT_TEST(other_things_than_files_are_refused)
 {
     struct published_rows p = { .path = NULL };
 
-    (void)state;
     assert_int_equal(published_rows_load(&p, "/no/such/table.csv", false), RC_INVAL);
     assert_names(rc_message(), "/no/such/table.csv:");
     assert_int_equal(published_rows_load(&p, "/tmp", false), RC_INVAL);
@@ -337,7 +324,7 @@ static size_t below(uint64_t *n_drawn, size_t n)
 }
 
 /* Whatever is in it, the file is read or refused with its name. */
-static void broken_tables_are_refused_or_read(void **state)
+UNIT_TEST(broken_tables_are_refused_or_read)
 {
     static const char whole[] =
         "model,gpus,mode,servers,efficiency,transport,batch,one_gpu_images_per_s,counted,table\n"
@@ -346,7 +333,6 @@ static void broken_tables_are_refused_or_read(void **state)
     uint64_t n_drawn = 0;
     int n_read = 0;
 
-    (void)state;
     for (int round = 0; round < 4000; round++) {
         struct published_rows p = { .path = NULL };
         char text[sizeof whole];
@@ -367,17 +353,5 @@ static void broken_tables_are_refused_or_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_stand_in_any_order),
-        cmocka_unit_test(names_of_modes),
-        cmocka_unit_test(tables_of_spreadsheet_programs),
-        cmocka_unit_test(wrong_tables_are_named),
-        cmocka_unit_test(wrong_rates_are_named),
-        cmocka_unit_test(all_wrong_rows_are_named),
-        cmocka_unit_test(rates_instead_of_efficiencies),
-        cmocka_unit_test(unknown_columns_are_passed_over_if_asked),
-        cmocka_unit_test(other_things_than_files_are_refused),
-        cmocka_unit_test(broken_tables_are_refused_or_read),
-    };
-    return cmocka_run_group_tests(tests, make_path, remove_path);
+    return unit_run("published_rows", NULL, make_path, remove_path);
 }

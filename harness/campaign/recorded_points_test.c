@@ -60,7 +60,7 @@ static void open_kept(struct recorded *out, const char *path)
 }
 
 /* Tables and verdict are what they were; points in the order of the list. */
-static void as_it_was_told(void **state)
+MADE_TEST(as_it_was_told)
 {
     made_print_fn *const print[] = { campaign_print, campaign_verdict };
     struct kit *k = *state;
@@ -88,7 +88,7 @@ static void as_it_was_told(void **state)
 }
 
 /* --over stages=, and --stages or --shard-dense of all points. */
-static void stages_that_are_swept(void **state)
+MADE_TEST(stages_that_are_swept)
 {
     static const struct {
         const char *options;
@@ -119,7 +119,7 @@ static void stages_that_are_swept(void **state)
 }
 
 /* Of a run of stages, which gradmark train left: what its stages came to stands behind its summary. */
-static void a_run_of_stages(void **state)
+MADE_TEST(a_run_of_stages)
 {
     char name[LAUNCH_NAME_BYTES];
     struct kit *k = *state;
@@ -139,7 +139,7 @@ static void a_run_of_stages(void **state)
 
 /* Ranks that records tell of may be those of the first stage alone, or of all; how many hosts and servers there are the
  * summary says: of two hosts, and of one server of each of four stages. */
-static void hosts_of_all_stages(void **state)
+MADE_TEST(hosts_of_all_stages)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -166,7 +166,7 @@ static void hosts_of_all_stages(void **state)
 static const struct made_point SINGLE = { "lenet", "single", 1, 0, 3, 1000, 1.1, NAN, 1 };
 
 /* Each value of --over has points of its own, in the order in which the option lists values. */
-static void values_of_over(void **state)
+MADE_TEST(values_of_over)
 {
     static const char *const input[] = { ",\"input\":\"feed\"", ",\"input\":\"direct\"" };
     struct kit *k = *state;
@@ -203,12 +203,4 @@ static void values_of_over(void **state)
     assert_non_null(strstr(rc_message(), "or without what the campaign is over"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(as_it_was_told),      MADE_TEST(stages_that_are_swept), MADE_TEST(a_run_of_stages),
-        MADE_TEST(hosts_of_all_stages), MADE_TEST(values_of_over),
-    };
-
-    return cmocka_run_group_tests_name("recorded_layouts", tests, NULL, NULL);
-}
+UNIT_MAIN("recorded_layouts")

@@ -12,7 +12,7 @@ static enum rc print_marks(const struct campaign *c, FILE *to)
 }
 
 /* K1 */
-static void it_says_what_it_said(void **state)
+MADE_TEST(it_says_what_it_said)
 {
     static made_print_fn *const prints[] = { campaign_print, campaign_verdict, print_marks };
     struct kit *k = *state;
@@ -61,7 +61,7 @@ static enum rc print_failures(const struct campaign *c, FILE *to)
 static const struct made_point ALL_FAILED = { "lenet", "ps", 4, 1, 0, 0, 1, NAN, 3 };
 
 /* K1: of a point without launches too. */
-static void a_point_of_which_every_launch_failed(void **state)
+MADE_TEST(a_point_of_which_every_launch_failed)
 {
     static made_print_fn *const prints[] = { campaign_print, campaign_verdict, print_failures };
     const struct made_point point[] = { PAIR[0], PAIR[1], ALL_FAILED };
@@ -92,7 +92,7 @@ static void a_point_of_which_every_launch_failed(void **state)
 }
 
 /* Records of before "is_given_up" do not say what became of the point, if no launch of it follows. */
-static void what_failed_in_older_records(void **state)
+MADE_TEST(what_failed_in_older_records)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -117,7 +117,7 @@ static void what_failed_in_older_records(void **state)
 }
 
 /* A record of a failure comes first; the launch that repeats it is cut off, or there is none: its point stays. */
-static void a_failure_before_every_launch(void **state)
+MADE_TEST(a_failure_before_every_launch)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -154,7 +154,7 @@ static void a_failure_before_every_launch(void **state)
 }
 
 /* What is worked out from options, ranks and trials. */
-static void what_a_campaign_knew(void **state)
+MADE_TEST(what_a_campaign_knew)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -192,7 +192,7 @@ static void what_a_campaign_knew(void **state)
 }
 
 /* Cores of the hosts of its launches count for a point, not those of points on more hosts. */
-static void cores_of_each_point(void **state)
+MADE_TEST(cores_of_each_point)
 {
     static const struct made_point point[] = { { "lenet", "none", 3, 0, 2, 1000, 1.1, NAN, 1 },
                                                { "lenet", "none", 4, 0, 2, 1000, 1.1, NAN, 1 },
@@ -214,7 +214,7 @@ static void cores_of_each_point(void **state)
     }
 }
 
-static void many_launches_of_a_point(void **state)
+MADE_TEST(many_launches_of_a_point)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -235,7 +235,7 @@ static void many_launches_of_a_point(void **state)
 }
 
 /* Figures are worked out in arrays of as many as a campaign can have. */
-static void more_launches_than_there_can_be(void **state)
+MADE_TEST(more_launches_than_there_can_be)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -249,7 +249,7 @@ static void more_launches_than_there_can_be(void **state)
     assert_non_null(strstr(rc_message(), "more launches of a point than a campaign can have"));
 }
 
-static void simulated_launches(void **state)
+MADE_TEST(simulated_launches)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -268,7 +268,7 @@ static void simulated_launches(void **state)
     recorded_close(&kept);
 }
 
-static void a_run_has_its_ranks(void **state)
+MADE_TEST(a_run_has_its_ranks)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -290,7 +290,7 @@ static void a_run_has_its_ranks(void **state)
 }
 
 /* K2: an edit of the file of a good campaign, and what is said of it. */
-static void records_that_do_not_fit(void **state)
+MADE_TEST(records_that_do_not_fit)
 {
     static const char MANIFEST[] = "{\"kind\":\"manifest\",\"options\":{\"model\":\"lenet\",\"mode\":\"single\","
                                    "\"workers\":1}}\n",
@@ -333,7 +333,7 @@ static void records_that_do_not_fit(void **state)
 }
 
 /* More launches than a campaign can have are no number to count to. */
-static void a_manifest_of_too_many_launches(void **state)
+MADE_TEST(a_manifest_of_too_many_launches)
 {
     static const char *const refused[] = { "1001", "4000000000", "9223372036854775807" };
     struct kit *k = *state;
@@ -356,7 +356,7 @@ static void a_manifest_of_too_many_launches(void **state)
 }
 
 /* Nobody writes to these pipes: reading one would wait for ever. */
-static void pipes_are_refused(void **state)
+MADE_TEST(pipes_are_refused)
 {
     static const char *const names[] = { "manifest.json", "runs.jsonl" }; /* each also as the file of a run */
     struct kit *k = *state;
@@ -376,7 +376,7 @@ static void pipes_are_refused(void **state)
 }
 
 /* What a campaign leaves that was killed: every launch that ended, and a part of one. */
-static void a_launch_that_was_cut_off(void **state)
+MADE_TEST(a_launch_that_was_cut_off)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -406,7 +406,7 @@ static void a_launch_that_was_cut_off(void **state)
     assert_non_null(strstr(rc_message(), "holds no launch that has ended"));
 }
 
-static void what_is_no_campaign(void **state)
+MADE_TEST(what_is_no_campaign)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -432,7 +432,7 @@ static void what_is_no_campaign(void **state)
     recorded_close(&kept);
 }
 
-static void values_as_text(void **state)
+UNIT_TEST(values_as_text)
 {
     static const struct {
         const char *json, *text;
@@ -446,7 +446,6 @@ static void values_as_text(void **state)
                   { "{}", "-" } };
     char text[32];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *value = json_loads(cases[i].json, JSON_DECODE_ANY, NULL);
         assert_non_null(value);
@@ -458,26 +457,4 @@ static void values_as_text(void **state)
     assert_string_equal(text, "-");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(it_says_what_it_said),
-        MADE_TEST(what_a_campaign_knew),
-        MADE_TEST(many_launches_of_a_point),
-        MADE_TEST(more_launches_than_there_can_be),
-        MADE_TEST(simulated_launches),
-        MADE_TEST(a_run_has_its_ranks),
-        MADE_TEST(records_that_do_not_fit),
-        MADE_TEST(a_launch_that_was_cut_off),
-        MADE_TEST(what_is_no_campaign),
-        MADE_TEST(a_manifest_of_too_many_launches),
-        MADE_TEST(pipes_are_refused),
-        MADE_TEST(a_point_of_which_every_launch_failed),
-        MADE_TEST(what_failed_in_older_records),
-        MADE_TEST(a_failure_before_every_launch),
-        MADE_TEST(cores_of_each_point),
-        cmocka_unit_test(values_as_text),
-    };
-
-    return cmocka_run_group_tests_name("recorded", tests, NULL, NULL);
-}
+UNIT_MAIN("recorded")

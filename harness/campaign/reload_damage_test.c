@@ -185,7 +185,7 @@ static void check_refused(const struct whole *w, struct kit *k, int line, enum d
 }
 
 /* Each line in turn: failures, and launches of the last block, are needed by nothing. */
-static void a_damaged_line_loses_its_piece_alone(void **state)
+MADE_TEST(a_damaged_line_loses_its_piece_alone)
 {
     static struct whole w;
     int n_kept = 0;
@@ -205,7 +205,7 @@ static void a_damaged_line_loses_its_piece_alone(void **state)
 }
 
 /* Several lines; the end of a launch, and the beginning of the next. */
-static void damaged_lines_lose_their_pieces(void **state)
+MADE_TEST(damaged_lines_lose_their_pieces)
 {
     static const struct {
         int first, last; /* from behind: the last three launches are lines 8 to 0 */
@@ -217,12 +217,4 @@ static void damaged_lines_lose_their_pieces(void **state)
         check_kept(&w, *state, w.n_lines - 1 - cases[i].first, w.n_lines - 1 - cases[i].last, (enum damage)(i % 2));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(a_damaged_line_loses_its_piece_alone),
-        MADE_TEST(damaged_lines_lose_their_pieces),
-    };
-
-    return cmocka_run_group_tests_name("reload_damage", tests, NULL, NULL);
-}
+UNIT_MAIN("reload_damage")

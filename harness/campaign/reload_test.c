@@ -103,7 +103,7 @@ static void go_on(const struct whole *w, struct kit *k, int n_kept, bool is_cut)
 }
 
 /* K3: interrupted behind every launch, between lines and in the midst of one. */
-static void goes_on_behind_every_launch(void **state)
+MADE_TEST(goes_on_behind_every_launch)
 {
     static struct whole w;
     size_t n_bytes;
@@ -119,7 +119,7 @@ static void goes_on_behind_every_launch(void **state)
 }
 
 /* Wherever in a record the interruption came: that launch is none, those before it are. */
-static void a_record_that_is_cut_is_none(void **state)
+MADE_TEST(a_record_that_is_cut_is_none)
 {
     static struct whole w;
     struct kit *k = *state;
@@ -146,7 +146,7 @@ static void a_record_that_is_cut_is_none(void **state)
 }
 
 /* K1: a launch is in the file as soon as the next one begins; nothing is lost by closing. */
-static void launches_are_kept_as_they_end(void **state)
+MADE_TEST(launches_are_kept_as_they_end)
 {
     struct kit *k = *state;
     char words[sizeof WORDS];
@@ -168,7 +168,7 @@ static void launches_are_kept_as_they_end(void **state)
 }
 
 /* Damage that no interruption does is refused, and the file stays as it is. */
-static void damaged_records_are_refused(void **state)
+MADE_TEST(damaged_records_are_refused)
 {
     static struct whole w;
     static char text[8192];
@@ -204,7 +204,7 @@ static void damaged_records_are_refused(void **state)
 }
 
 /* Failures count in all sessions, but a point that was given up is tried again. */
-static void failures_are_read_again(void **state)
+MADE_TEST(failures_are_read_again)
 {
     struct kit *k = *state;
     struct left_out left_out;
@@ -238,7 +238,7 @@ static void failures_are_read_again(void **state)
 }
 
 /* The hosts of all launches are known again, however many they are. */
-static void every_host_is_read_again(void **state)
+MADE_TEST(every_host_is_read_again)
 {
     enum { N_HOSTS = 2000 };
     struct kit *k = *state;
@@ -272,7 +272,7 @@ static void every_host_is_read_again(void **state)
 }
 
 /* The budget is of all sessions together. */
-static void time_adds_up(void **state)
+MADE_TEST(time_adds_up)
 {
     struct kit *k = *state;
     struct left_out left_out;
@@ -302,17 +302,4 @@ static void time_adds_up(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(goes_on_behind_every_launch),
-        MADE_TEST(a_record_that_is_cut_is_none),
-        MADE_TEST(launches_are_kept_as_they_end),
-        MADE_TEST(damaged_records_are_refused),
-        MADE_TEST(failures_are_read_again),
-        MADE_TEST(every_host_is_read_again),
-        MADE_TEST(time_adds_up),
-    };
-
-    return cmocka_run_group_tests_name("reload", tests, NULL, NULL);
-}
+UNIT_MAIN("reload")

@@ -22,7 +22,7 @@ static enum rc write_telling(const char *path, uint64_t n_messages, uint64_t rea
     return rc;
 }
 
-static void launches_add_up(void **state)
+MADE_TEST(launches_add_up)
 {
     struct kit *k = *state;
     struct world_cost sum = { .n_messages = 5, .real_ns = 7 };
@@ -46,15 +46,14 @@ static void launches_add_up(void **state)
 }
 
 /* Without --cost only the line. */
-static void without_a_file(void **state)
+MADE_TEST(without_a_file)
 {
-    (void)state;
     assert_int_equal(
         write_telling("", 3, 1000000, "gradmark compare: simulated 3 messages in 0.001 s: 3e+03 messages/s\n"), RC_OK);
 }
 
 /* As by a campaign that is continued though it is complete: the file of the session before stays. */
-static void nothing_was_simulated(void **state)
+MADE_TEST(nothing_was_simulated)
 {
     struct kit *k = *state;
 
@@ -63,7 +62,7 @@ static void nothing_was_simulated(void **state)
     assert_string_equal(kit_read(k, "cost.json"), "of before");
 }
 
-static void a_file_that_cannot_be_is_refused_before(void **state)
+MADE_TEST(a_file_that_cannot_be_is_refused_before)
 {
     struct kit *k = *state;
 
@@ -75,14 +74,4 @@ static void a_file_that_cannot_be_is_refused_before(void **state)
     assert_int_not_equal(sim_cost_check(kit_path(k, "none/c.json"), "sim", true), RC_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(launches_add_up),
-        MADE_TEST(without_a_file),
-        MADE_TEST(nothing_was_simulated),
-        MADE_TEST(a_file_that_cannot_be_is_refused_before),
-    };
-
-    return cmocka_run_group_tests_name("sim_cost", tests, NULL, NULL);
-}
+UNIT_MAIN("sim_cost")

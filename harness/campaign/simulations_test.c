@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulations_test.c - simulations of a made-up program: what is taken of records, and what becomes of those that fail.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/campaign/simulations.h"
 #include "harness/report/progress.h"
 #include "harness/report/suite/report_kit.h"
@@ -86,7 +82,9 @@ static void check_figures(const struct simulation *s, int i)
     assert_int_equal(s[i].load[0].n_bytes, 3);
 }
 
-static void figures_are_of_a_step(void **state)
+#define TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
+
+TEST(figures_are_of_a_step)
 {
     struct simulation s[N];
     char *text = NULL;
@@ -107,7 +105,7 @@ static void figures_are_of_a_step(void **state)
 }
 
 /* The heaviest comes first, so number 4 is done before 3 fails, and the others go on behind it. */
-static void others_go_on_V3(void **state)
+TEST(others_go_on_V3)
 {
     static const char *const told[] = {
         "the simulation of number 3 ended with exit code 3: no memory; the others continue\n",
@@ -147,7 +145,7 @@ static void others_go_on_V3(void **state)
 }
 
 /* V3 */
-static void one_reason_is_told_once(void **state)
+TEST(one_reason_is_told_once)
 {
     struct simulation s[N];
     char *text = NULL;
@@ -172,7 +170,7 @@ static void one_reason_is_told_once(void **state)
 }
 
 /* Nothing of a simulation stays in the folder. */
-static void files_are_removed(void **state)
+TEST(files_are_removed)
 {
     struct kit *k = *state;
     struct simulation s[N];
@@ -194,16 +192,4 @@ static void files_are_removed(void **state)
     closedir(dir);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(figures_are_of_a_step),
-        TEST(others_go_on_V3),
-        TEST(one_reason_is_told_once),
-        TEST(files_are_removed),
-    };
-
-    return cmocka_run_group_tests_name("simulations", tests, NULL, NULL);
-}
+UNIT_MAIN("simulations")

@@ -26,7 +26,7 @@ static void open_batches(struct sweep *s, struct kit *k, char *words)
     "--compute=cpu --threads=1 --steps=10 --wait=spin --seed=7 --target-loss=0.10000000000000001 --record-every=1\n"
 
 /* A swept option is passed once, with the value the point assigns; a value given beside the sweep is not passed. */
-static void a_batch_is_a_point(void **state)
+MADE_TEST(a_batch_is_a_point)
 {
     char words[] = "--world=threads --batch=8 --seed=7", text[4000];
     struct sweep s;
@@ -57,7 +57,7 @@ static const struct point *at(const struct sweep *s, const char *mode, int n_wor
 }
 
 /* Launch n trains 100 n samples/s: batch 16 is measured by launch 5, batch 64 by launch 6. */
-static void batches_are_compared_apart(void **state)
+MADE_TEST(batches_are_compared_apart)
 {
     char words[] = "--world=threads", name[LAUNCH_NAME_BYTES];
     struct sweep s;
@@ -80,8 +80,135 @@ static void batches_are_compared_apart(void **state)
     campaign_close(&s.campaign);
 }
 
-/* A column for what is swept; a chart's table for each of its values. */
-static void batches_are_shown_apart(void **state)
+/* Servers are assigned to modes that have them; threads and steps that are assigned replace those of every launch. */
+UNIT_TEST(an_option_goes_to_modes_that_take_it)
+{
+    char words[] = "--world=threads --servers=5 --threads=9 --steps=300";
+    struct sweep s;
+
+    kit_sweep(&s, words);
+    kit_axes(&s, "linear", "single,ps", "1");
+    s.axis[s.n_axes++] = (struct axis){ "servers", "1,2" };
+    s.axis[s.n_axes++] = (struct axis){ "threads", "3" };
+    s.axis[s.n_axes++] = (struct axis){ "steps", "40" };
+    assert_int_equal(sweep_plan(&s), RC_OK);
+    assert_int_equal(s.campaign.n_points, 3);
+    sweep_set_steps(&s, 1e9);
+    for (int i = 0; i < 3; i++) {
+        const struct point *p = &s.campaign.point[i];
+        assert_int_equal(p->n_servers, i);
+        assert_int_equal(p->n_threads, 3);
+        assert_int_equal(p->n_steps, 40);
+        assert_int_equal(point_value(p, "servers") != NULL, i > 0);
+        assert_true(i == 0 || point_comparable(p, &s.campaign.point[0]));
+    }
+    assert_false(point_comparable(&s.campaign.point[1], &s.campaign.point[2]));
+    campaign_close(&s.campaign);
+}
+
+/* Without --servers each worker has one beside it, which takes no core of its own. */
+UNIT_TEST(servers_beside_workers_are_as_many)
+{
+    char words[] = "--world=threads --colocate", given[] = "--world=threads --colocate --servers=1";
+    struct sweep s;
+
+    kit_sweep(&s, words);
+    kit_axes(&s, "linear", "none,ps", "1,2");
+    assert_int_equal(sweep_plan(&s), RC_OK);
+    assert_int_equal(s.campaign.n_points, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct point *p = &s.campaign.point[i];
+        assert_int_equal(p->n_servers, i < 2 ? 0 : i - 1);
+        assert_int_equal(p->servers_beside, i >= 2);
+        assert_int_equal(point_n_cores(p), p->n_workers);
+    }
+    assert_non_null(strstr(s.campaign.exchange, "colocate true"));
+    campaign_close(&s.campaign);
+    kit_sweep(&s, given);
+    kit_axes(&s, "linear", "ps", "2");
+    assert_int_equal(sweep_plan(&s), RC_OK);
+    assert_int_equal(s.campaign.point[0].n_servers, 1);
+    campaign_close(&s.campaign);
+}
+
+/* A value that a point has no room for is refused, not cut. */
+UNIT_TEST(long_values_are_refused)
+{
+    char words[] = "--world=threads", value[100];
+    struct sweep s;
+
+    memset(value, 'x', sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    kit_sweep(&s, words);
+    kit_axes(&s, "lenet", "single", "1");
+    s.axis[s.n_axes++] = (struct axis){ "data", value };
+    assert_int_equal(sweep_plan(&s), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "--data xxx"));
+    campaign_close(&s.campaign);
+}
+
+/* What all points share; what is swept has a column. */
+MADE_TEST(the_exchange_is_named)
+{
+    static const struct {
+        const char *words, *swept, *exchange;
+    } cases[] = {
+        { "--world=threads --batch=7", NULL, "" },
+        { "--world=threads --overlap=auto --reducer=ring", NULL, "" },
+        { "--world=threads --overlap=off --reducer=ring", NULL, "overlap off" },
+        { "--world=threads --overlap=on --priority=on --bucket-bytes=8Ki", NULL,
+          "bucket-bytes 8192, overlap on, priority on" },
+        { "--world=threads --overlap=on --reducer=root --servers=2 --partition-bytes=4", NULL,
+          "servers 2, reducer root, partition-bytes 4, overlap on" },
+        { "--world=threads --overlap=on --bucket-bytes=8Ki", "bucket-bytes", "overlap on" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sweep s;
+        char words[96];
+        snprintf(words, sizeof words, "%s", cases[i].words);
+        kit_sweep(&s, words);
+        kit_axes(&s, "lenet", "allreduce", "2");
+        if (cases[i].swept)
+            s.axis[s.n_axes++] = (struct axis){ cases[i].swept, "4096,8192" };
+        assert_int_equal(sweep_plan(&s), RC_OK);
+        assert_string_equal(s.campaign.exchange, cases[i].exchange);
+        campaign_close(&s.campaign);
+    }
+}
+
+/* The warning is of the first point that an option changes nothing of. */
+MADE_TEST(useless_options_are_noted)
+{
+    static const struct {
+        const char *words, *useless;
+    } cases[] = {
+        { "--world=threads --overlap=on",
+          "lenet: --overlap on changes nothing: the gradients, 54824 bytes, are one chunk; give --bucket-bytes or "
+          "--partition-bytes of less" },
+        { "--world=threads --overlap=on --bucket-bytes=8Ki", "linear: --overlap on changes nothing: the gradients, 8 "
+                                                             "bytes, are one chunk; give --partition-bytes of less" },
+        { "--world=threads --overlap=on --partition-bytes=4", "" },
+        { "--world=threads", "" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sweep s;
+        char words[64];
+        snprintf(words, sizeof words, "%s", cases[i].words);
+        kit_sweep(&s, words);
+        kit_axes(&s, "lenet,linear", "none,single,allreduce", "1,2");
+        assert_int_equal(sweep_plan(&s), RC_OK);
+        sweep_set_steps(&s, 1e9);
+        if (sweep_check(&s) != RC_OK)
+            fail_msg("%s", rc_message());
+        assert_string_equal(s.useless, cases[i].useless);
+        campaign_close(&s.campaign);
+    }
+}
+
+/* A column for what is swept; a chart's table for each of its values. The last test: it changes PATH. */
+MADE_TEST(batches_are_shown_apart)
 {
     char words[] = "--world=threads", *text = NULL;
     size_t n_bytes = 0;
@@ -111,150 +238,4 @@ static void batches_are_shown_apart(void **state)
     campaign_close(&s.campaign);
 }
 
-/* Servers are assigned to modes that have them; threads and steps that are assigned replace those of every launch. */
-static void an_option_goes_to_modes_that_take_it(void **state)
-{
-    char words[] = "--world=threads --servers=5 --threads=9 --steps=300";
-    struct sweep s;
-
-    (void)state;
-    kit_sweep(&s, words);
-    kit_axes(&s, "linear", "single,ps", "1");
-    s.axis[s.n_axes++] = (struct axis){ "servers", "1,2" };
-    s.axis[s.n_axes++] = (struct axis){ "threads", "3" };
-    s.axis[s.n_axes++] = (struct axis){ "steps", "40" };
-    assert_int_equal(sweep_plan(&s), RC_OK);
-    assert_int_equal(s.campaign.n_points, 3);
-    sweep_set_steps(&s, 1e9);
-    for (int i = 0; i < 3; i++) {
-        const struct point *p = &s.campaign.point[i];
-        assert_int_equal(p->n_servers, i);
-        assert_int_equal(p->n_threads, 3);
-        assert_int_equal(p->n_steps, 40);
-        assert_int_equal(point_value(p, "servers") != NULL, i > 0);
-        assert_true(i == 0 || point_comparable(p, &s.campaign.point[0]));
-    }
-    assert_false(point_comparable(&s.campaign.point[1], &s.campaign.point[2]));
-    campaign_close(&s.campaign);
-}
-
-/* Without --servers each worker has one beside it, which takes no core of its own. */
-static void servers_beside_workers_are_as_many(void **state)
-{
-    char words[] = "--world=threads --colocate", given[] = "--world=threads --colocate --servers=1";
-    struct sweep s;
-
-    (void)state;
-    kit_sweep(&s, words);
-    kit_axes(&s, "linear", "none,ps", "1,2");
-    assert_int_equal(sweep_plan(&s), RC_OK);
-    assert_int_equal(s.campaign.n_points, 4);
-    for (size_t i = 0; i < 4; i++) {
-        const struct point *p = &s.campaign.point[i];
-        assert_int_equal(p->n_servers, i < 2 ? 0 : i - 1);
-        assert_int_equal(p->servers_beside, i >= 2);
-        assert_int_equal(point_n_cores(p), p->n_workers);
-    }
-    assert_non_null(strstr(s.campaign.exchange, "colocate true"));
-    campaign_close(&s.campaign);
-    kit_sweep(&s, given);
-    kit_axes(&s, "linear", "ps", "2");
-    assert_int_equal(sweep_plan(&s), RC_OK);
-    assert_int_equal(s.campaign.point[0].n_servers, 1);
-    campaign_close(&s.campaign);
-}
-
-/* A value that a point has no room for is refused, not cut. */
-static void long_values_are_refused(void **state)
-{
-    char words[] = "--world=threads", value[100];
-    struct sweep s;
-
-    (void)state;
-    memset(value, 'x', sizeof value - 1);
-    value[sizeof value - 1] = '\0';
-    kit_sweep(&s, words);
-    kit_axes(&s, "lenet", "single", "1");
-    s.axis[s.n_axes++] = (struct axis){ "data", value };
-    assert_int_equal(sweep_plan(&s), RC_INVAL);
-    assert_non_null(strstr(rc_message(), "--data xxx"));
-    campaign_close(&s.campaign);
-}
-
-/* What all points share; what is swept has a column. */
-static void the_exchange_is_named(void **state)
-{
-    static const struct {
-        const char *words, *swept, *exchange;
-    } cases[] = {
-        { "--world=threads --batch=7", NULL, "" },
-        { "--world=threads --overlap=auto --reducer=ring", NULL, "" },
-        { "--world=threads --overlap=off --reducer=ring", NULL, "overlap off" },
-        { "--world=threads --overlap=on --priority=on --bucket-bytes=8Ki", NULL,
-          "bucket-bytes 8192, overlap on, priority on" },
-        { "--world=threads --overlap=on --reducer=root --servers=2 --partition-bytes=4", NULL,
-          "servers 2, reducer root, partition-bytes 4, overlap on" },
-        { "--world=threads --overlap=on --bucket-bytes=8Ki", "bucket-bytes", "overlap on" },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct sweep s;
-        char words[96];
-        snprintf(words, sizeof words, "%s", cases[i].words);
-        kit_sweep(&s, words);
-        kit_axes(&s, "lenet", "allreduce", "2");
-        if (cases[i].swept)
-            s.axis[s.n_axes++] = (struct axis){ cases[i].swept, "4096,8192" };
-        assert_int_equal(sweep_plan(&s), RC_OK);
-        assert_string_equal(s.campaign.exchange, cases[i].exchange);
-        campaign_close(&s.campaign);
-    }
-}
-
-/* The warning is of the first point that an option changes nothing of. */
-static void useless_options_are_noted(void **state)
-{
-    static const struct {
-        const char *words, *useless;
-    } cases[] = {
-        { "--world=threads --overlap=on",
-          "lenet: --overlap on changes nothing: the gradients, 54824 bytes, are one chunk; give --bucket-bytes or "
-          "--partition-bytes of less" },
-        { "--world=threads --overlap=on --bucket-bytes=8Ki", "linear: --overlap on changes nothing: the gradients, 8 "
-                                                             "bytes, are one chunk; give --partition-bytes of less" },
-        { "--world=threads --overlap=on --partition-bytes=4", "" },
-        { "--world=threads", "" },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct sweep s;
-        char words[64];
-        snprintf(words, sizeof words, "%s", cases[i].words);
-        kit_sweep(&s, words);
-        kit_axes(&s, "lenet,linear", "none,single,allreduce", "1,2");
-        assert_int_equal(sweep_plan(&s), RC_OK);
-        sweep_set_steps(&s, 1e9);
-        if (sweep_check(&s) != RC_OK)
-            fail_msg("%s", rc_message());
-        assert_string_equal(s.useless, cases[i].useless);
-        campaign_close(&s.campaign);
-    }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(a_batch_is_a_point),
-        MADE_TEST(batches_are_compared_apart),
-        MADE_TEST(the_exchange_is_named),
-        MADE_TEST(useless_options_are_noted),
-        cmocka_unit_test(an_option_goes_to_modes_that_take_it),
-        cmocka_unit_test(servers_beside_workers_are_as_many),
-        cmocka_unit_test(long_values_are_refused),
-        MADE_TEST(batches_are_shown_apart), /* last: it changes PATH */
-    };
-
-    return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
-}
+UNIT_MAIN("sweep")

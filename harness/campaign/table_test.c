@@ -84,7 +84,7 @@ out:
     return rc;
 }
 
-static void every_figure_of_the_table(void **state)
+MADE_TEST(every_figure_of_the_table)
 {
     struct campaign c;
 
@@ -115,7 +115,7 @@ static enum rc print_short(const struct campaign *c, FILE *to)
     return campaign_print_short(c, table_print, to);
 }
 
-static void every_figure_of_the_short_table(void **state)
+MADE_TEST(every_figure_of_the_short_table)
 {
     struct campaign c;
 
@@ -133,7 +133,7 @@ static void every_figure_of_the_short_table(void **state)
 
 /* Of a failed bound there is no figure, and none of the launches beside it whose bound held; a launch at exactly its
  * bound holds. */
-static void failed_bounds_are_counted(void **state)
+MADE_TEST(failed_bounds_are_counted)
 {
     static const struct made_point point[] = { { "lenet", "none", 2, 0, 3, 2500, 1.25, NAN, 42 },
                                                { "lenet", "single", 1, 0, 3, 1250, 1.25, NAN, 2 } };
@@ -160,7 +160,7 @@ static void failed_bounds_are_counted(void **state)
 }
 
 /* The notes on * and + are there where a point has the mark, and that on cores is true of servers beside workers. */
-static void notes_of_marks(void **state)
+MADE_TEST(notes_of_marks)
 {
     static const struct made_point point[] = { { "lenet", "ps", 1, 1, 1, 10, 1, NAN, 1 },
                                                { "lenet", "none", 4, 0, 1, 10, 1, NAN, 2 } };
@@ -186,7 +186,7 @@ static void notes_of_marks(void **state)
 }
 
 /* Tuned rates have a column; of a target that some launches did not reach, how many did is there. */
-static void rates_that_were_tuned(void **state)
+MADE_TEST(rates_that_were_tuned)
 {
     struct campaign c;
 
@@ -205,7 +205,7 @@ static void rates_that_were_tuned(void **state)
 }
 
 /* Why a column is empty is said where some point has no single to be measured by. */
-static void what_efficiency_needs(void **state)
+MADE_TEST(what_efficiency_needs)
 {
     static const struct made_point point[] = { { "lenet", "single", 1, 0, 1, 10, 1, NAN, 1 },
                                                { "lenet", "none", 2, 0, 1, 10, 1, NAN, 2 },
@@ -225,7 +225,7 @@ static void what_efficiency_needs(void **state)
 }
 
 /* Four significant digits, and what a rate below 1 looks like. */
-static void rates_have_a_prefix(void **state)
+MADE_TEST(rates_have_a_prefix)
 {
     static const struct {
         double per_s;
@@ -249,7 +249,7 @@ static void rates_have_a_prefix(void **state)
 }
 
 /* "104.2 ±3.1": as many digits as the interval is worth; equal launches; launches of seconds a step. */
-static void parts_have_digits(void **state)
+MADE_TEST(parts_have_digits)
 {
     static const struct {
         double us[3];
@@ -274,7 +274,7 @@ static void parts_have_digits(void **state)
 }
 
 /* In sim there is one launch, and why it has no interval is said. */
-static void simulated_launches_need_no_interval(void **state)
+MADE_TEST(simulated_launches_need_no_interval)
 {
     static const struct made_point point[] = { { "lenet", "single", 1, 0, 1, 1000, 1, NAN, 40 },
                                                { "lenet", "none", 2, 0, 1, 1500, 1, NAN, 2000 } };
@@ -295,7 +295,7 @@ static void simulated_launches_need_no_interval(void **state)
 }
 
 /* Above the table; nothing where points exchange by default. */
-static void how_points_exchange(void **state)
+MADE_TEST(how_points_exchange)
 {
     static const char above[] = "exchange: bucket-bytes 8192, overlap on\n\nmodel ";
     struct campaign c;
@@ -308,20 +308,4 @@ static void how_points_exchange(void **state)
     campaign_close(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(every_figure_of_the_table),
-        MADE_TEST(every_figure_of_the_short_table),
-        MADE_TEST(failed_bounds_are_counted),
-        MADE_TEST(notes_of_marks),
-        MADE_TEST(rates_have_a_prefix),
-        MADE_TEST(how_points_exchange),
-        MADE_TEST(what_efficiency_needs),
-        MADE_TEST(parts_have_digits),
-        MADE_TEST(simulated_launches_need_no_interval),
-        MADE_TEST(rates_that_were_tuned),
-    };
-
-    return cmocka_run_group_tests_name("table", tests, NULL, NULL);
-}
+UNIT_MAIN("table")

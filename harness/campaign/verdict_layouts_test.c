@@ -140,7 +140,7 @@ static const struct layouts_case CASES[] = {
       "spread).\n" },
 };
 
-static void which_wins_and_why(void **state)
+MADE_TEST(which_wins_and_why)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         const struct layouts_case *t = &CASES[i];
@@ -184,7 +184,7 @@ static void add_of_batch(struct campaign *c, struct kit *k, int n_workers, const
 }
 
 /* Each value against the first, in the order given, at the largest number of workers. */
-static void each_value_against_the_first(void **state)
+MADE_TEST(each_value_against_the_first)
 {
     struct campaign c;
 
@@ -204,12 +204,4 @@ static void each_value_against_the_first(void **state)
     campaign_close(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(which_wins_and_why),
-        MADE_TEST(each_value_against_the_first),
-    };
-
-    return cmocka_run_group_tests_name("verdict_layouts", tests, NULL, NULL);
-}
+UNIT_MAIN("verdict_layouts")

@@ -281,7 +281,7 @@ static void check_verdicts(struct kit *k, const struct verdict_case *cases, size
 }
 
 #define VERDICT_TEST(name, cases)                                       \
-    static void name(void **state)                                      \
+    MADE_TEST(name)                                                     \
     {                                                                   \
         check_verdicts(*state, cases, sizeof(cases) / sizeof *(cases)); \
     }
@@ -290,7 +290,7 @@ VERDICT_TEST(at_the_largest_count_that_has_cores, LARGEST)
 VERDICT_TEST(what_the_exchange_leaves, PRICE)
 VERDICT_TEST(verdicts_hold_together, TOGETHER)
 
-static void where_a_difference_lies(void **state)
+MADE_TEST(where_a_difference_lies)
 {
     for (size_t i = 0; i < sizeof WHERE / sizeof *WHERE; i++) {
         struct campaign c;
@@ -315,7 +315,7 @@ static const char FAR_BELOW[] = CANNOT_TELL "0.78 x (95 %: 0.49 to 1.24); single
                                             "0.96 x; " MORE;
 
 /* Nine pairs of 1 x to 1.08 x and one of 8 x: the median of all averages of two is told beside the mean. */
-static void single_launches_that_are_far_off(void **state)
+MADE_TEST(single_launches_that_are_far_off)
 {
     static const struct made_point point[] = { { IN_MODEL "allreduce", 2, 0, 0, 0, 1, NAN, 1 },
                                                { IN_MODEL "ps", 2, 1, 0, 0, 1, NAN, 2 } };
@@ -341,7 +341,7 @@ static void single_launches_that_are_far_off(void **state)
 }
 
 /* Each model against its own points. */
-static void verdict_of_each_model(void **state)
+MADE_TEST(verdict_of_each_model)
 {
     struct campaign c;
 
@@ -461,7 +461,7 @@ static void open_case(struct campaign *c, struct kit *k, const struct cores_case
     }
 }
 
-static void at_equal_workers_and_at_equal_cores(void **state)
+MADE_TEST(at_equal_workers_and_at_equal_cores)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct campaign c;
@@ -474,14 +474,4 @@ static void at_equal_workers_and_at_equal_cores(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MADE_TEST(faster_slower_or_cannot_tell), MADE_TEST(at_the_largest_count_that_has_cores),
-        MADE_TEST(what_the_exchange_leaves),     MADE_TEST(where_a_difference_lies),
-        MADE_TEST(verdicts_hold_together),       MADE_TEST(single_launches_that_are_far_off),
-        MADE_TEST(verdict_of_each_model),        MADE_TEST(at_equal_workers_and_at_equal_cores),
-    };
-
-    return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
-}
+UNIT_MAIN("verdict")

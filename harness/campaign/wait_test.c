@@ -96,9 +96,8 @@ static const struct {
     { 8, " --wait=sleep", "ps,allreduce", "2", { { "ps", 2, WAIT_SLEEP, 2 }, { "allreduce", 2, WAIT_SLEEP, 2 } } },
 };
 
-static void comparable_points_wait_alike(void **state)
+UNIT_TEST(comparable_points_wait_alike)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
         struct sweep s;
         size_t n = 0;
@@ -116,12 +115,11 @@ static void comparable_points_wait_alike(void **state)
 }
 
 /* A thread of the library moves the bytes, beside that of each worker. */
-static void library_threads_need_cores(void **state)
+UNIT_TEST(library_threads_need_cores)
 {
     const struct collective_ops *gloo = NULL;
     struct sweep s;
 
-    (void)state;
     if (collective_find(&gloo, &collective_kind, "gloo") != RC_OK) {
         rc_clear();
         skip();
@@ -136,12 +134,11 @@ static void library_threads_need_cores(void **state)
 }
 
 /* Points of several models or batches are not compared: what makes one sleep leaves the others alone. */
-static void points_that_are_not_compared_do_not_matter(void **state)
+UNIT_TEST(points_that_are_not_compared_do_not_matter)
 {
     char words[] = "--world=threads";
     struct sweep s;
 
-    (void)state;
     kit_sweep(&s, words);
     kit_axes(&s, "lenet", "none,allreduce", "2");
     s.axis[s.n_axes++] = (struct axis){ "batch", "16,64" };
@@ -160,7 +157,7 @@ static void points_that_are_not_compared_do_not_matter(void **state)
 
 /* Said where a point sleeps that could spin by itself, or spins on cores that its servers need, and only where the
  * policy was left open. */
-static void who_makes_others_sleep(void **state)
+UNIT_TEST(who_makes_others_sleep)
 {
     static const struct {
         const char *options, *mode, *workers, *line;
@@ -188,7 +185,6 @@ static void who_makes_others_sleep(void **state)
           "spin while they wait. --wait sleep reduces this\n" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         struct sweep s;
         char *text = NULL;
@@ -210,13 +206,12 @@ static enum rc agree_body(struct world *w, void *arg)
     return sweep_agree_on_wait(arg, w);
 }
 
-static void agreed_points_wait_as_their_servers_need(void **state)
+UNIT_TEST(agreed_points_wait_as_their_servers_need)
 {
     static const struct world_opts one = { .n_bound_ranks = 1, .n_threads = 1 };
 
     const struct world_ops *threads = NULL;
 
-    (void)state;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     for (int beside = 0; beside <= 1; beside++) {
         struct sweep s;
@@ -230,15 +225,4 @@ static void agreed_points_wait_as_their_servers_need(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comparable_points_wait_alike),
-        cmocka_unit_test(library_threads_need_cores),
-        cmocka_unit_test(who_makes_others_sleep),
-        cmocka_unit_test(points_that_are_not_compared_do_not_matter),
-        cmocka_unit_test(agreed_points_wait_as_their_servers_need),
-    };
-
-    return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
-}
+UNIT_MAIN("wait")

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* labs_test.c - the least point of the loss, a trajectory read back, and names of labs. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
+#include "harness/base/suite/unit.h"
 #include "harness/labs/lab.h"
 #include "harness/labs/ring_steps.h"
 #include "harness/labs/squares.h"
@@ -30,13 +25,12 @@ static double loss_of_samples(const struct dataset *d, double slope, double offs
     return sum / (double)d->n_train;
 }
 
-static void loss(void **state)
+UNIT_TEST(loss)
 {
     static const double at[][2] = { { 0, 0 }, { 2, 0 }, { 3.5, -0.25 }, { -1, 7 } };
     struct dataset *d = NULL;
     struct squares s;
 
-    (void)state;
     assert_int_equal(dataset_open_line(&d, 5), RC_OK);
     assert_int_equal(squares_of_line(&s, 5), RC_OK);
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
@@ -45,12 +39,11 @@ static void loss(void **state)
 }
 
 /* Means of which the least point is known: y = 3 x - 2 without noise, x of mean 1 and mean square 4. */
-static void least(void **state)
+UNIT_TEST(least)
 {
     const struct squares s = { .x = 1, .y = 1, .xx = 4, .xy = 10, .yy = 28 };
     const struct line_point p = squares_least(&s);
 
-    (void)state;
     assert_true(fabs(p.slope - 3) < 1e-12 && fabs(p.offset + 2) < 1e-12);
     assert_true(fabs(squares_loss(&s, p.slope, p.offset)) < 1e-12);
 }
@@ -71,12 +64,11 @@ static enum rc read_text(struct training_path *out, const char *text, char *path
 
 #define HEAD "worker,step,time_s,samples_count,loss,slope,offset\n"
 
-static void reads(void **state)
+UNIT_TEST(reads)
 {
     char path[] = "/tmp/labs_test.XXXXXX";
     struct training_path t;
 
-    (void)state;
     assert_int_equal(read_text(&t, HEAD "0,0,0.5,0,1,2,3\n0,1,1.5,20,nan,4,5\n1,0,0,0,1,6,7\n1,1,1,20,nan,8,9\n", path),
                      RC_OK);
     assert_int_equal(t.n_workers, 2);
@@ -87,7 +79,7 @@ static void reads(void **state)
     training_close(&t);
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
     static const struct {
         const char *text, *message;
@@ -99,7 +91,6 @@ static void refuses(void **state)
               { HEAD "0,0,0,0,1,2,3,4\n", ":2: is no row" },
               { HEAD "0,0,0,0,1,2,3\n0,1,0,0,1,2,3\n1,0,0,0,1,2,3\n", "has 3 rows of 2 workers" } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         char path[] = "/tmp/labs_test.XXXXXX";
         struct training_path t;
@@ -134,13 +125,12 @@ static void make_ring(struct moved *m)
     send_chunk(m, 1, 0, 0, 0, 2);
 }
 
-static void ring(void **state)
+UNIT_TEST(ring)
 {
     struct moved_message room[16];
     struct moved m = { .message = room };
     struct ring_steps s;
 
-    (void)state;
     make_ring(&m);
     assert_int_equal(ring_steps_find(&s, &m, 2), RC_OK);
     assert_int_equal(s.n_steps, 2);
@@ -165,12 +155,11 @@ static void assert_no_ring(const struct moved *m, const char *message)
         fail_msg("'%s' has no '%s'", rc_message(), message);
 }
 
-static void no_ring(void **state)
+UNIT_TEST(no_ring)
 {
     struct moved_message room[16];
     struct moved m = { .message = room };
 
-    (void)state;
     make_ring(&m);
     room[5].offset_bytes = (double)NAN; /* the sum of chunk 1 is added once more */
     assert_no_ring(&m, "in step 1 rank 1 adds to chunk 1 what is in it");
@@ -189,12 +178,11 @@ static void no_ring(void **state)
 }
 
 /* Two workers and a server, which workers alone tell of; a message of no step does not count. */
-static void sums(void **state)
+UNIT_TEST(sums)
 {
     struct moved_message room[16];
     struct moved m = { .message = room };
 
-    (void)state;
     send_chunk(&m, 0, 2, 0, -1, 1);
     send_chunk(&m, 1, 2, 0, -1, 1);
     send_chunk(&m, 2, 0, 0, -1, 1);
@@ -210,11 +198,10 @@ static void sums(void **state)
     assert_true(b.took_s == 1.5);
 }
 
-static void names(void **state)
+UNIT_TEST(names)
 {
     const struct lab *lab = NULL;
 
-    (void)state;
     for (int i = 0; lab_at(i); i++) {
         assert_int_equal(lab_find(&lab, lab_at(i)->name), RC_OK);
         assert_ptr_equal(lab, lab_at(i));
@@ -225,11 +212,4 @@ static void names(void **state)
     assert_non_null(strstr(rc_message(), "the labs: batch-size"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(loss),    cmocka_unit_test(least), cmocka_unit_test(reads),
-                                        cmocka_unit_test(refuses), cmocka_unit_test(names), cmocka_unit_test(ring),
-                                        cmocka_unit_test(no_ring), cmocka_unit_test(sums) };
-
-    return cmocka_run_group_tests_name("labs", tests, NULL, NULL);
-}
+UNIT_MAIN("labs")

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* paths_test.c - what a server held, the momentum that a path looks like, and records of a training, read back. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/labs/curves.h"
 #include "harness/labs/momentum.h"
 #include "harness/labs/records.h"
@@ -21,14 +16,13 @@
 static const struct squares round_loss = { .x = 0, .y = -2, .xx = 1, .xy = 3, .yy = 13 };
 
 /* Two workers of two steps; the second worker's are in between, and one is at the same time as one of the first's. */
-static void updates_are_in_order(void **state)
+UNIT_TEST(updates_are_in_order)
 {
     struct path_point point[] = { { 0, 0, NAN, 0, 0 }, { 1, 0, NAN, 1, 0 }, { 3, 0, NAN, 3, 0 },
                                   { 0, 0, NAN, 0, 0 }, { 2, 0, NAN, 2, 0 }, { 3, 0, NAN, 4, 0 } };
     const struct training_path t = { .n_workers = 2, .n_points = 3, .point = point };
     struct server_path p = { .point = NULL };
 
-    (void)state;
     assert_int_equal(server_path_open(&p, &t, 10), RC_OK);
     assert_int_equal(p.n_points, 5);
     for (int i = 0; i < 5; i++)
@@ -38,14 +32,13 @@ static void updates_are_in_order(void **state)
     server_path_close(&p);
 }
 
-static void time_to_a_loss_is_of_a_mean(void **state)
+UNIT_TEST(time_to_a_loss_is_of_a_mean)
 {
     /* above the least by 9, 1, 9, 1, 1, 0: one low point does not count, two in a row do */
     struct path_point point[] = { { 0, 0, NAN, 0, -2 }, { 1, 0, NAN, 2, -2 }, { 2, 0, NAN, 6, -2 },
                                   { 3, 0, NAN, 4, -2 }, { 4, 0, NAN, 2, -2 }, { 5, 0, NAN, 3, -2 } };
     const struct server_path p = { 6, point };
 
-    (void)state;
     assert_true(fabs(excess_loss(&round_loss, &point[0]) - 9) < 1e-12);
     assert_true(server_path_time_to(&p, &round_loss, 1, 1) == 1);
     assert_true(server_path_time_to(&p, &round_loss, 1, 2) == 3);
@@ -55,11 +48,10 @@ static void time_to_a_loss_is_of_a_mean(void **state)
 }
 
 /* By hand: curvature 2 both ways, rate 0.1. The first update is 0.1 x gradient, whatever the momentum. */
-static void momentum_begins_with_the_rate(void **state)
+UNIT_TEST(momentum_begins_with_the_rate)
 {
     struct line_point p[3];
 
-    (void)state;
     for (int k = 0; k < 2; k++) {
         const double momentum = k * 0.5;
         momentum_path(p, 3, &round_loss, momentum, 0.1);
@@ -70,13 +62,12 @@ static void momentum_begins_with_the_rate(void **state)
     }
 }
 
-static void momentum_is_found(void **state)
+UNIT_TEST(momentum_is_found)
 {
     enum { N = 60 };
     static const double of[] = { 0, 0.3, 0.75, 0.9 };
     const struct squares other = { .x = 0.1, .y = 0.5, .xx = 0.3, .xy = 0.4, .yy = 2 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct line_point made[2][N];
         struct path_point point[2][N];
@@ -117,7 +108,7 @@ static enum rc read_text(struct training_record *out, const char *text, char *pa
     "{\"kind\":\"stage\",\"planned_held_micro_batches_count\":7,\"held_micro_batches_count\":2," \
     "\"activations_bytes\":1000,\"memory_bytes\":3000}\n{\"kind\":\"stage\",\"held_micro_batches_count\":1}\n"
 
-static void records_are_read(void **state)
+UNIT_TEST(records_are_read)
 {
     static const char summary[] =
         "{\"kind\":\"summary\",\"staleness_mean_count\":2.5,\"seconds_to_target_loss_s\":null,"
@@ -126,7 +117,6 @@ static void records_are_read(void **state)
     char path[] = "/tmp/paths_test.XXXXXX", text[2048];
     struct training_record r = { .command = "kept", .process_s = 3 };
 
-    (void)state;
     snprintf(text, sizeof text, "{\"kind\":\"manifest\"}\n" STEP STEP RANK RANK RANK STAGES "%s", "1.5", "0.25", "null",
              "null", "null", "0.75", "worker", "0.5", "0.25", "24", "server", "9", "9", "9", "worker", "1", "null",
              "null", summary);
@@ -148,7 +138,7 @@ static void records_are_read(void **state)
     assert_true(r.run_s == 7 && r.process_s == 3 && strcmp(r.command, "kept") == 0 && r.n_points == 0);
 }
 
-static void others_are_refused(void **state)
+UNIT_TEST(others_are_refused)
 {
 #define A_STEP "{\"kind\":\"step\",\"loss\":1}\n"
 #define A_WORKER "{\"kind\":\"rank\",\"role\":\"worker\"}\n"
@@ -163,7 +153,6 @@ static void others_are_refused(void **state)
                 { A_STEP A_WORKER "no record\n" A_SUMMARY, ":3: is no record" },
                 { A_STEP "{\"loss\":1}\n", ":2: is no record" } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char path[] = "/tmp/paths_test.XXXXXX";
         struct training_record r = { .point = NULL };
@@ -189,7 +178,7 @@ static struct outcome outcome_of_losses(const double *loss, size_t n, bool has_r
 }
 
 /* Not there yet is not diverged; nor is what rose and came back. */
-static void outcomes_are_told_apart(void **state)
+UNIT_TEST(outcomes_are_told_apart)
 {
     static const struct {
         double loss[5];
@@ -205,7 +194,6 @@ static void outcomes_are_told_apart(void **state)
               { { 2, 1, 0.5, 1, NAN }, false, OUTCOME_DIVERGED, "diverged" },
               { { 2, 1, 0.5, INFINITY, 1 }, false, OUTCOME_DIVERGED, "diverged" } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         const struct outcome o = outcome_of_losses(c[i].loss, 5, c[i].has_reached);
         char text[128];
@@ -216,13 +204,12 @@ static void outcomes_are_told_apart(void **state)
 }
 
 /* What curves.h writes of these points, in a folder of its own. */
-static void curves_are_written(void **state)
+UNIT_TEST(curves_are_written)
 {
     char folder[] = "/tmp/paths_test.XXXXXX", path[64], text[512];
     struct curves c;
     FILE *f;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     const struct lab_env env = { .folder = folder };
     assert_int_equal(curves_open(&c, &env, "t"), RC_OK);
@@ -249,33 +236,17 @@ static void curves_are_written(void **state)
 }
 
 /* Three steps, of which one was held up. */
-static void a_median_step_is_of_no_gap(void **state)
+UNIT_TEST(a_median_step_is_of_no_gap)
 {
     struct path_point point[] = { { .time_s = 1 }, { .time_s = 1.5 }, { .time_s = 9 }, { .time_s = 9.25 } };
     const struct training_path three = { .n_workers = 1, .n_points = 4, .point = point };
     const struct training_path two = { .n_workers = 1, .n_points = 3, .point = point };
     double step_s;
 
-    (void)state;
     assert_int_equal(training_median_step_s(&step_s, &three), RC_OK);
     assert_true(step_s == 0.5);
     assert_int_equal(training_median_step_s(&step_s, &two), RC_OK);
     assert_true(step_s == 4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(updates_are_in_order),
-        cmocka_unit_test(time_to_a_loss_is_of_a_mean),
-        cmocka_unit_test(momentum_begins_with_the_rate),
-        cmocka_unit_test(momentum_is_found),
-        cmocka_unit_test(records_are_read),
-        cmocka_unit_test(others_are_refused),
-        cmocka_unit_test(outcomes_are_told_apart),
-        cmocka_unit_test(curves_are_written),
-        cmocka_unit_test(a_median_step_is_of_no_gap),
-    };
-
-    return cmocka_run_group_tests_name("paths", tests, NULL, NULL);
-}
+UNIT_MAIN("paths")

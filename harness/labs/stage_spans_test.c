@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_spans_test.c - what stages computed, of timelines whose figures are known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/labs/stage_spans.h"
 
 static enum rc read_text(struct stage_spans *out, const char *text, char *path)
@@ -47,13 +42,12 @@ static const char gpipe[] = TIMELINE(
                 SPAN(2, 3, "forward", 7, 5, 1, 0) SPAN(2, 3, "wait", 7, 4, 1, 0) SPAN(2, 3, "forward", 12, 1, 1, 1)
                     SPAN(2, 3, "backward", 13, 2, 1, 0) SPAN(2, 3, "backward", 15, 2, 1, 1));
 
-static void of_gpipe(void **state)
+UNIT_TEST(of_gpipe)
 {
     char path[] = "/tmp/stage_spans_test.XXXXXX";
     struct stage_spans s;
     struct stage_step step;
 
-    (void)state;
     assert_int_equal(read_text(&s, gpipe, path), RC_OK);
     assert_int_equal(s.n_stages, 2);
     assert_int_equal(s.n, 9);
@@ -76,7 +70,7 @@ static const char again[] = TIMELINE(
         SPAN(9, 5, "wait", 1, 0.25, 2, 0) SPAN(9, 5, "backward", 3.5, 6.5, 2, 0) SPAN(9, 5, "wait", 4.5, 3.002, 2, 0)
             SPAN(9, 5, "forward", 10, 2, 2, 1) SPAN(9, 5, "backward", 12, 2, 2, 1));
 
-static void in_parts(void **state)
+UNIT_TEST(in_parts)
 {
     static const struct stage_span expected[] = { { 0, 2, 0, false, 0, 1000 },      { 0, 2, 0, false, 1250, 3500 },
                                                   { 0, 2, 0, true, 3500, 4500 },    { 0, 2, 0, true, 7502, 10000 },
@@ -84,7 +78,6 @@ static void in_parts(void **state)
     char path[] = "/tmp/stage_spans_test.XXXXXX";
     struct stage_spans s;
 
-    (void)state;
     assert_int_equal(read_text(&s, again, path), RC_OK);
     assert_int_equal(s.n, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < s.n; i++) {
@@ -104,7 +97,7 @@ static void in_parts(void **state)
     stage_spans_close(&s);
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
     static const struct {
         const char *text, *message;
@@ -125,7 +118,6 @@ static void refuses(void **state)
               { TIMELINE(TWO SPAN(1, 5, "forward", 0, 1, 0, -1)), "event 4 is no span of a stage" },
               { "{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\"}]}", "a name is of no pid and tid" } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         char path[] = "/tmp/stage_spans_test.XXXXXX";
         struct stage_spans s;
@@ -136,10 +128,4 @@ static void refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(of_gpipe), cmocka_unit_test(in_parts),
-                                        cmocka_unit_test(refuses) };
-
-    return cmocka_run_group_tests_name("stage_spans", tests, NULL, NULL);
-}
+UNIT_MAIN("stage_spans")

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verdict_test.c - trajectories that were made up, with every set of omissions: each is told apart from the others. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/labs/verdict.h"
 
 enum { MOST_WORKERS = 5, N_STEPS = 40, N_POINTS = N_STEPS + 1 };
@@ -77,9 +72,8 @@ static void make(struct made *m, int n_workers, unsigned omitted)
 }
 
 /* All 32 sets; of workers that begin together and read the same samples nobody can tell whether they average. */
-static void every_set_is_found(void **state)
+UNIT_TEST(every_set_is_found)
 {
-    (void)state;
     for (int n_workers = 2; n_workers <= MOST_WORKERS; n_workers++)
         for (unsigned omitted = 0; omitted < 1u << N_OMISSIONS; omitted++) {
             struct made m;
@@ -94,12 +88,11 @@ static void every_set_is_found(void **state)
 }
 
 /* The fit is exact where a step is the gradient of the loss itself. */
-static void the_rate_is_fitted(void **state)
+UNIT_TEST(the_rate_is_fitted)
 {
     struct made m;
     struct verdict v;
 
-    (void)state;
     make(&m, 3, 0);
     for (size_t step = 0; step < N_STEPS; step++)
         for (int w = 0; w < 3; w++) {
@@ -112,12 +105,11 @@ static void the_rate_is_fitted(void **state)
     assert_int_equal(v.missing & OMIT_SCALING, 0);
 }
 
-static void distances(void **state)
+UNIT_TEST(distances)
 {
     struct made m;
     struct verdict v;
 
-    (void)state;
     make(&m, 3, OMIT_BROADCAST);
     verdict_of(&v, &m.evidence);
     assert_true(fabs(v.begins_apart - hypot(1.0, 0.2)) < 1e-12);
@@ -125,19 +117,18 @@ static void distances(void **state)
 }
 
 /* Without a file nothing is said of it. */
-static void no_file(void **state)
+UNIT_TEST(no_file)
 {
     struct made m;
     struct verdict v;
 
-    (void)state;
     make(&m, 2, OMIT_RANK0_SAVE);
     m.evidence.has_file = false;
     verdict_of(&v, &m.evidence);
     assert_int_equal(v.missing, 0);
 }
 
-static void sentences(void **state)
+UNIT_TEST(sentences)
 {
     static const char *const wanted[N_OMISSIONS] = { "was not broadcast", "were not sharded", "were not averaged",
                                                      "not of 0.2: the rate was not scaled",
@@ -146,7 +137,6 @@ static void sentences(void **state)
     struct verdict v;
     char text[256];
 
-    (void)state;
     for (int i = 0; i < N_OMISSIONS; i++) {
         make(&m, 2, 1u << i);
         verdict_of(&v, &m.evidence);
@@ -156,11 +146,4 @@ static void sentences(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_set_is_found), cmocka_unit_test(the_rate_is_fitted),
-                                        cmocka_unit_test(distances), cmocka_unit_test(no_file),
-                                        cmocka_unit_test(sentences) };
-
-    return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
-}
+UNIT_MAIN("verdict")

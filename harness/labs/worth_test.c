@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verdict_test.c - made-up times, and whether to distribute. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/labs/worth.h"
 
 #define ONE(start, to)         \
@@ -40,12 +35,11 @@ static void assert_says(const struct worth *v, const char *wanted)
         fail_msg("'%s' has no '%s'", text, wanted);
 }
 
-static void worth_it(void **state)
+UNIT_TEST(worth_it)
 {
     const struct way_to_target w[] = { ONE(1, 99), MORE(2, 2, 53), MORE(4, 5, 25), { "half the data", 1, 1, 60, 0 } };
     const struct worth v = judge(w, 3, 1);
 
-    (void)state;
     assert_int_equal(v.reason, WORTH_WORTH_IT);
     assert_ptr_equal(v.several, &w[2]);
     assert_ptr_equal(v.alone, &w[3]);
@@ -56,57 +50,52 @@ static void worth_it(void **state)
 }
 
 /* The same steps, and a start that takes longer than the training. */
-static void start_up_decides(void **state)
+UNIT_TEST(start_up_decides)
 {
     const struct way_to_target w[] = { ONE(1, 9.9), MORE(4, 10, 2.5) };
     const struct worth v = judge(w, 2, 0);
 
-    (void)state;
     assert_int_equal(v.reason, WORTH_NOT_SOONER);
     assert_true(near(v.pays_from_s, 9 / (1 - 2.5 / 9.9)));
     assert_says(&v, "4, take 1.15 times as long as one");
 }
 
-static void hardly_sooner_is_not_sooner(void **state)
+UNIT_TEST(hardly_sooner_is_not_sooner)
 {
     const struct way_to_target w[] = { ONE(0, 104), MORE(2, 0, 100) }, x[] = { ONE(0, 106), MORE(2, 0, 100) };
 
-    (void)state;
     assert_int_equal(judge(w, 2, 0).reason, WORTH_NOT_SOONER);
     assert_int_equal(judge(x, 2, 0).reason, WORTH_WORTH_IT);
 }
 
-static void another_way(void **state)
+UNIT_TEST(another_way)
 {
     const struct way_to_target w[] = {
         ONE(0, 100), MORE(2, 0, 60), { "a smaller model", 1, 0, 80, 0 }, { "faster hardware", 1, 0, 60, 0 }
     };
     const struct worth v = judge(w, 2, 2);
 
-    (void)state;
     assert_int_equal(v.reason, WORTH_ANOTHER_WAY);
     assert_ptr_equal(v.alone, &w[3]);
     assert_int_equal(judge(w, 2, 1).reason, WORTH_WORTH_IT);
     assert_says(&v, "one machine with faster hardware is there sooner (60.000 s, not 60.000)");
 }
 
-static void dear(void **state)
+UNIT_TEST(dear)
 {
     const struct way_to_target w[] = { ONE(0, 100), MORE(8, 0, 50) };
     const struct worth v = judge(w, 2, 0);
 
-    (void)state;
     assert_int_equal(v.reason, WORTH_DEAR);
     assert_says(&v, "each answer takes 4.00 times the machine time");
 }
 
-static void not_reached(void **state)
+UNIT_TEST(not_reached)
 {
     const struct way_to_target w[] = { ONE(0, 10), MORE(2, 0, (double)NAN) },
                                x[] = { ONE(0, (double)NAN), MORE(2, 0, 5) };
     const struct worth never = judge(w, 2, 0), only = judge(x, 2, 0);
 
-    (void)state;
     assert_int_equal(never.reason, WORTH_NEVER);
     assert_null(never.several);
     assert_ptr_equal(never.alone, &w[0]);
@@ -118,12 +107,11 @@ static void not_reached(void **state)
 }
 
 /* Start-up that was measured is in an interval: where it decides, the verdict is none. */
-static void start_up_is_not_exact(void **state)
+UNIT_TEST(start_up_is_not_exact)
 {
     struct way_to_target w[] = { ONE(10, 90), MORE(4, 20, 60), { "a smaller model", 1, 10, 95, 0 } };
     struct worth v;
 
-    (void)state;
     assert_int_equal(judge(w, 2, 1).reason, WORTH_DEAR); /* 100 s, 80 s */
     assert_null(judge(w, 2, 1).against);
     w[0].start_half_s = w[1].start_half_s = 8; /* 92 to 108, 72 to 88: less than 5 % between 92 and 88 */
@@ -147,15 +135,4 @@ static void start_up_is_not_exact(void **state)
     assert_int_equal(judge(w, 2, 1).reason, WORTH_NOT_SOONER);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(worth_it),
-                                        cmocka_unit_test(start_up_decides),
-                                        cmocka_unit_test(hardly_sooner_is_not_sooner),
-                                        cmocka_unit_test(another_way),
-                                        cmocka_unit_test(dear),
-                                        cmocka_unit_test(not_reached),
-                                        cmocka_unit_test(start_up_is_not_exact) };
-
-    return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
-}
+UNIT_MAIN("verdict")

@@ -20,7 +20,7 @@ static void legend_has(const char *svg, const char *name, const char *colour)
     has_mark(svg, colour, x - 35.2, y - 7.15, 3);
 }
 
-static void lines_are_where_their_values_are(void **state)
+SVG_TEST(lines_are_where_their_values_are)
 {
     const char *svg = drawn(*state, "busbw", TABLE), *p = plots(svg);
     const struct axis x = axis_of(svg, false, "4 B", "64 B", true), y = axis_of(svg, true, "0.1", "1", true);
@@ -46,7 +46,7 @@ static void lines_are_where_their_values_are(void **state)
     legend_has(svg, "root", ORANGE);
 }
 
-static void links_are_named_and_sizes_have_units(void **state)
+SVG_TEST(links_are_named_and_sizes_have_units)
 {
     const char *svg = drawn(*state, "busbw",
                             HEAD "ring\tmeasured\t4096\t1\t1\t1\nlink\tceiling\t4096\t2\t2\t2\n"
@@ -60,10 +60,4 @@ static void links_are_named_and_sizes_have_units(void **state)
     assert_true(has_no_text(svg, "ceiling")); /* none was measured */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { SVG_TEST(lines_are_where_their_values_are),
-                                        SVG_TEST(links_are_named_and_sizes_have_units) };
-
-    return SVG_RUN_TESTS("chart_busbw", tests);
-}
+SVG_MAIN("chart_busbw")

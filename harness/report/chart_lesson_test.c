@@ -21,7 +21,7 @@ static void is_beside(const char *svg, const char *name, double from_px, double 
 }
 
 /* A little above the first line's end goes the other line, and right of that one's is no room. */
-static void names_at_ends_cover_no_line(void **state)
+SVG_TEST(names_at_ends_cover_no_line)
 {
     const char *svg = svg_drawn_with(
         *state, "lesson", LESSON "early\t1\t4\tnan\nearly\t10\t1\tnan\nlate\t1\t1.03\tnan\nlate\t100\t1.03\tnan\n",
@@ -33,7 +33,7 @@ static void names_at_ends_cover_no_line(void **state)
 }
 
 /* Two lines that end at one place: each has its own name, and none is on the other. */
-static void names_of_one_end_are_apart(void **state)
+SVG_TEST(names_of_one_end_are_apart)
 {
     const char *svg =
         svg_drawn_with(*state, "lesson",
@@ -46,7 +46,7 @@ static void names_of_one_end_are_apart(void **state)
 }
 
 /* Numbers below 0.001 make the axis name powers of ten, and no other form beside them. */
-static void decades_are_named_alike(void **state)
+SVG_TEST(decades_are_named_alike)
 {
     const char *svg =
         svg_drawn_with(*state, "lesson", LESSON "late\t0.000001\t1\tnan\nlate\t10\t0.00001\tnan\n", titles, 2);
@@ -57,7 +57,7 @@ static void decades_are_named_alike(void **state)
 }
 
 /* Of few points the axis names each, also where a line has none, and nothing else. */
-static void ticks_are_where_points_are(void **state)
+SVG_TEST(ticks_are_where_points_are)
 {
     static const struct chart_var var[] = { { "xtitle", "workers" }, { "ytitle", "loss" }, { "marks", "1" } };
     const char *svg =
@@ -70,7 +70,7 @@ static void ticks_are_where_points_are(void **state)
 }
 
 /* The name of the axis below is in the picture as a whole, in SVG too. */
-static void axis_is_in_the_picture(void **state)
+SVG_TEST(axis_is_in_the_picture)
 {
     const char *svg = svg_drawn_with(*state, "lesson", LESSON "a\t1\t4\tnan\na\t10\t1\tnan\n", titles, 3);
     double x, y;
@@ -81,7 +81,7 @@ static void axis_is_in_the_picture(void **state)
 }
 
 /* A bar goes from the least to the greatest of several runs, and to the top of the picture if one never came. */
-static void ranges_are_bars(void **state)
+SVG_TEST(ranges_are_bars)
 {
     static const struct chart_var var[] = { { "xtitle", "workers" }, { "ytitle", "time" }, { "ranges", "yes" } };
     const char *svg = svg_drawn_with(*state, "against",
@@ -98,13 +98,4 @@ static void ranges_are_bars(void **state)
     has_corner(plots(svg), BLUE, two, place(&y, 19 * 1.08), 2, 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SVG_TEST(names_at_ends_cover_no_line), SVG_TEST(names_of_one_end_are_apart),
-        SVG_TEST(ticks_are_where_points_are),  SVG_TEST(decades_are_named_alike),
-        SVG_TEST(axis_is_in_the_picture),      SVG_TEST(ranges_are_bars),
-    };
-
-    return SVG_RUN_TESTS("charts of lessons", tests);
-}
+SVG_MAIN("charts of lessons")

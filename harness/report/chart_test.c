@@ -5,13 +5,9 @@
  */
 #include "harness/report/chart.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
 enum { LEAST_PICTURE_BYTES = 5000 };
@@ -153,7 +149,7 @@ static void check_pictures(struct kit *k)
     assert_int_equal(kit_count_files(k), 3); /* with the data */
 }
 
-static void draws(void **state)
+UNIT_LISTED("", draws, set_up, tear_down)
 {
     struct kit *k = *state;
     const char *script = getenv("CHART_TEST_SCRIPT");
@@ -171,7 +167,7 @@ static void draws(void **state)
     assert_true(n_drawn > 0);
 }
 
-static void tells_what_is_wrong_with_a_table(void **state)
+UNIT_LISTED("errors", tells_what_is_wrong_with_a_table, set_up, tear_down)
 {
     static const char *const script[] = { "throughput", "efficiency", "loss", "cost",  "roofline", "reproduce",
                                           "path",       "lesson",     "bars", "busbw", "layouts" };
@@ -208,7 +204,7 @@ static size_t longest_line(const char *text)
 }
 
 /* On a terminal: heading, what is upwards, which letter a line is, no line too long, and nothing left behind. */
-static void prints(void **state)
+UNIT_LISTED("text", prints, set_up, tear_down)
 {
     struct kit *k = *state;
     char data_path[KIT_PATH_BYTES], text[16384] = "";
@@ -233,7 +229,7 @@ static void prints(void **state)
     assert_int_equal(kit_count_files(k), 1);
 }
 
-static void keeps_the_old_picture(void **state)
+UNIT_LISTED("errors", keeps_the_old_picture, set_up, tear_down)
 {
     struct kit *k = *state;
 
@@ -243,7 +239,7 @@ static void keeps_the_old_picture(void **state)
     assert_string_equal(kit_read(k, "picture.svg"), "old");
 }
 
-static void tells_what_cannot_be_found(void **state)
+UNIT_LISTED("errors", tells_what_cannot_be_found, set_up, tear_down)
 {
     struct kit *k = *state;
 
@@ -258,7 +254,7 @@ static void tells_what_cannot_be_found(void **state)
     unsetenv("GRADMARK_SHARE_DIR");
 }
 
-static void says_when_there_is_no_gnuplot(void **state)
+UNIT_LISTED("errors", says_when_there_is_no_gnuplot, set_up, tear_down)
 {
     struct kit *k = *state;
     const char *path = getenv("PATH");
@@ -275,19 +271,8 @@ static void says_when_there_is_no_gnuplot(void **state)
     assert_non_null(strstr(rc_message(), "gnuplot"));
 }
 
-#define KIT_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest drawing[] = { KIT_TEST(draws) };
-    const struct CMUnitTest text[] = { KIT_TEST(prints) };
-    const struct CMUnitTest errors[] = {
-        KIT_TEST(tells_what_is_wrong_with_a_table),
-        KIT_TEST(keeps_the_old_picture),
-        KIT_TEST(tells_what_cannot_be_found),
-        KIT_TEST(says_when_there_is_no_gnuplot),
-    };
-
     if (argc < 2)
         return 2;
     unsetenv("GRADMARK_SHARE_DIR");
@@ -296,9 +281,6 @@ int main(int argc, char **argv)
         return 77;
     }
     setenv("CHART_TEST_SCRIPT", argv[1], 1);
-    if (strcmp(argv[1], "text") == 0)
-        return cmocka_run_group_tests_name("chart text", text, NULL, NULL);
-    if (strcmp(argv[1], "errors") == 0)
-        return cmocka_run_group_tests_name("chart errors", errors, NULL, NULL);
-    return cmocka_run_group_tests_name("chart", drawing, NULL, NULL);
+    return unit_run("chart", strcmp(argv[1], "text") == 0 || strcmp(argv[1], "errors") == 0 ? argv[1] : NULL, NULL,
+                    NULL);
 }

@@ -2,12 +2,9 @@
 /* environment_test.c - what of made-up environments reaches a record, letter by letter. */
 #include "harness/report/environment.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
 /* The record's line; the caller frees it. */
@@ -35,7 +32,7 @@ static void assert_recorded(char *const *variables, const char *expected)
     free(text);
 }
 
-static void of_the_list_alone_in_order_N1_N4(void **state)
+UNIT_TEST(of_the_list_alone_in_order_N1_N4)
 {
     char *variables[] = {
         "PATH=/usr/bin",
@@ -63,7 +60,6 @@ static void of_the_list_alone_in_order_N1_N4(void **state)
         NULL,
     };
 
-    (void)state;
     assert_recorded(variables, "{\"environment\":{"
                                "\"BLIS_ARCH_TYPE\":\"zen3\","
                                "\"GLIBC_TUNABLES\":\"glibc.malloc.hugetlb=2\","
@@ -84,7 +80,7 @@ static void of_the_list_alone_in_order_N1_N4(void **state)
 
 /* Of every MPI, of what carries its messages, of every BLAS, and of CUDA; what says who and where the user is, is not.
  */
-static void launchers_and_libraries_of_all_kinds_N1(void **state)
+UNIT_TEST(launchers_and_libraries_of_all_kinds_N1)
 {
     static const char *const RECORDED[] = {
         "BLIS_NUM_THREADS",
@@ -124,7 +120,6 @@ static void launchers_and_libraries_of_all_kinds_N1(void **state)
     enum { N = sizeof RECORDED / sizeof *RECORDED, N_OUT = sizeof LEFT_OUT / sizeof *LEFT_OUT };
     char text[N][80], *variables[N + N_OUT + 1], expected[4000] = "{\"environment\":{";
 
-    (void)state;
     for (int i = 0; i < N; i++) {
         const size_t n_used = strlen(expected);
         snprintf(text[i], sizeof text[i], "%s=%d", RECORDED[i], i);
@@ -138,7 +133,7 @@ static void launchers_and_libraries_of_all_kinds_N1(void **state)
 }
 
 /* That such a variable is set is told, its value is not; what a launcher tells its processes is left out. */
-static void no_secrets_N2(void **state)
+UNIT_TEST(no_secrets_N2)
 {
     char *variables[] = {
         "FI_OPX_AUTH_KEY=s1",
@@ -161,7 +156,6 @@ static void no_secrets_N2(void **state)
         NULL,
     };
 
-    (void)state;
     assert_recorded(variables, "{\"environment\":{"
                                "\"FI_OPX_AUTH_KEY\":null,"
                                "\"FI_PSM2_UUID\":null,"
@@ -177,13 +171,12 @@ static void no_secrets_N2(void **state)
 }
 
 /* Of 256 bytes all are kept, of 257 as many; a character of two bytes is not cut in its middle. */
-static void long_values_are_cut_N3(void **state)
+UNIT_TEST(long_values_are_cut_N3)
 {
     enum { N = ENVIRONMENT_VALUE_BYTES };
     char fits[N + 16] = "OMP_A=", is_longer[N + 16] = "OMP_B=", is_split[N + 16] = "OMP_C=";
     char *variables[] = { fits, is_longer, is_split, NULL }, expected[4 * N];
 
-    (void)state;
     memset(fits + 6, 'a', N);
     memset(is_longer + 6, 'b', N + 1);
     memset(is_split + 6, 'c', N - 1);
@@ -196,11 +189,10 @@ static void long_values_are_cut_N3(void **state)
 }
 
 /* A value of any bytes, and a name that no shell gives, do no harm to the record. */
-static void strange_bytes(void **state)
+UNIT_TEST(strange_bytes)
 {
     char long_name[120] = "OMP_", *variables[] = { "OMP_A=\xff\"\n", "OMP_\xff=1", "OMP_B C=2", long_name, NULL };
 
-    (void)state;
     memset(long_name + 4, 'x', 100);
     strcpy(long_name + 104, "=3");
     assert_recorded(variables, "{\"environment\":{\"OMP_A\":\"\xef\xbf\xbd\\\"\\n\"},"
@@ -208,12 +200,11 @@ static void strange_bytes(void **state)
 }
 
 /* One more than there is room for: the last by name is counted, wherever it stood. */
-static void many_variables_are_counted_N3(void **state)
+UNIT_TEST(many_variables_are_counted_N3)
 {
     enum { N = ENVIRONMENT_MAX_VARIABLES + 3 };
     char text[N][40], *variables[N + 1], *record;
 
-    (void)state;
     for (int is_descending = 0; is_descending < 2; is_descending++) {
         for (int i = 0; i < N; i++) {
             snprintf(text[i], sizeof text[i], "OMP_%03d=%d", is_descending ? N - 1 - i : i, i);
@@ -230,16 +221,4 @@ static void many_variables_are_counted_N3(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_the_list_alone_in_order_N1_N4),
-        cmocka_unit_test(launchers_and_libraries_of_all_kinds_N1),
-        cmocka_unit_test(no_secrets_N2),
-        cmocka_unit_test(long_values_are_cut_N3),
-        cmocka_unit_test(strange_bytes),
-        cmocka_unit_test(many_variables_are_counted_N3),
-    };
-
-    return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
-}
+UNIT_MAIN("environment")

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* horovod_test.c - report.V1: the lines letter by letter, and through the patterns that parsers of them use. */
+#include "harness/base/suite/unit.h"
 #include "harness/report/horovod.h"
 
 #include <math.h>
 #include <regex.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define RULE "----------------------------------------------------------------\n"
 
@@ -24,14 +21,13 @@ static bool matches(const char *text, const char *pattern)
     return found;
 }
 
-static void horovods_lines_v1(void **state)
+UNIT_TEST(horovods_lines_v1)
 {
     const double rate[] = { 60, 61, 62, 63 }; /* mean 61.5, population deviation 1.118 */
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     horovod_print(to, &(struct horovod_run){ "resnet50", 64, "GPU", 4, rate, 4 });
     fclose(to);
@@ -45,7 +41,7 @@ static void horovods_lines_v1(void **state)
     free(text);
 }
 
-static void tf_cnn_benchmarks_lines_v1(void **state)
+UNIT_TEST(tf_cnn_benchmarks_lines_v1)
 {
     /* Rates 100 200 400 800 of 100 samples: median 300, deviations 200 100 100 500, their median 150;
      * mean 100 / 0.46875 s = 213.3; deviation 268.095 / sqrt(4). */
@@ -54,7 +50,6 @@ static void tf_cnn_benchmarks_lines_v1(void **state)
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     assert_int_equal(tf_cnn_print(to, 100, step_s, 4, 7.5934, 213.333), RC_OK);
     fclose(to);
@@ -65,14 +60,13 @@ static void tf_cnn_benchmarks_lines_v1(void **state)
     free(text);
 }
 
-static void a_hollow_loss_has_no_sign(void **state)
+UNIT_TEST(a_hollow_loss_has_no_sign)
 {
     const double step_s[] = { 0.5, 0.5, 0.5 };
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     assert_int_equal(tf_cnn_print(to, 8, step_s, 3, -NAN, 16), RC_OK);
     fclose(to);
@@ -82,14 +76,13 @@ static void a_hollow_loss_has_no_sign(void **state)
 }
 
 /* Without a steady rate the mean of all steps stands in its place: readers look for a number. */
-static void a_total_is_a_number(void **state)
+UNIT_TEST(a_total_is_a_number)
 {
     const double step_s[] = { 0.5, 0.5 };
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     assert_int_equal(tf_cnn_print(to, 8, step_s, 2, 1, (double)NAN), RC_OK);
     fclose(to);
@@ -97,14 +90,4 @@ static void a_total_is_a_number(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(horovods_lines_v1),
-        cmocka_unit_test(tf_cnn_benchmarks_lines_v1),
-        cmocka_unit_test(a_hollow_loss_has_no_sign),
-        cmocka_unit_test(a_total_is_a_number),
-    };
-
-    return cmocka_run_group_tests_name("horovod", tests, NULL, NULL);
-}
+UNIT_MAIN("horovod")

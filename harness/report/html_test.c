@@ -2,15 +2,11 @@
 /* html_test.c - what a page shows and sorts by, and that no text becomes part of it. */
 #include "harness/report/html.h"
 
-#include <setjmp.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
 static int set_up(void **state)
@@ -58,11 +54,10 @@ static int n_of(const char *text, const char *part)
 
 /* --- report.W1 --- */
 
-static void text_is_escaped(void **state)
+UNIT_TEST(text_is_escaped)
 {
     struct memory m;
 
-    (void)state;
     memory_open(&m);
     html_text(m.to, "<script>alert(\"1\")</script> & 'x' \x01 \xc3\xa9\n\t.");
     memory_is(&m, "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;x&#39; &#65533; \xc3\xa9\n\t.");
@@ -108,12 +103,11 @@ static void unescape(char *text)
     *to = '\0';
 }
 
-static void any_text_comes_back(void **state)
+UNIT_TEST(any_text_comes_back)
 {
     static const char bytes[] = "<>&\"'/=; aZ0#x\x01\x7f\xe2\x82\xac\n\tscript";
     char text[64];
 
-    (void)state;
     for (uint64_t trial = 0; trial < 2000; trial++) {
         struct memory m;
         const size_t n = rng_u64(trial, RNG_TEST, 0) % (sizeof text - 1);
@@ -146,7 +140,7 @@ static void digest_of(char out[64], const char *page, const char *name)
     sodium_bin2base64(out, 64, digest, sizeof digest, sodium_base64_VARIANT_ORIGINAL);
 }
 
-static void a_page_admits_its_own_parts_alone(void **state)
+UNIT_TEST_WITH(a_page_admits_its_own_parts_alone, set_up, tear_down)
 {
     struct kit *k = *state;
     char path[KIT_PATH_BYTES], style[64], script[64], policy[512];
@@ -179,7 +173,7 @@ static void a_page_admits_its_own_parts_alone(void **state)
 }
 
 /* A style and a script of its own come behind those of all pages, and nothing else is admitted. */
-static void a_page_admits_own_parts_beside(void **state)
+UNIT_TEST_WITH(a_page_admits_own_parts_beside, set_up, tear_down)
 {
     static const char own_style[] = "p{margin:0}", own_script[] = "let own=1<2;";
     struct kit *k = *state;
@@ -208,7 +202,7 @@ static void a_page_admits_own_parts_beside(void **state)
     assert_int_equal(n_of(text, "'sha256-"), 4);
 }
 
-static void a_page_that_is_given_up_leaves_nothing(void **state)
+UNIT_TEST_WITH(a_page_that_is_given_up_leaves_nothing, set_up, tear_down)
 {
     struct kit *k = *state;
     struct html page;
@@ -237,7 +231,7 @@ static void fill_row(struct table *t, const char *cells)
         assert_int_equal(table_cell(t, "%s", cell), RC_OK);
 }
 
-static void a_table_sorts_by_its_numbers(void **state)
+UNIT_TEST(a_table_sorts_by_its_numbers)
 {
     static const struct column column[] = { { "mo<de", ALIGN_LEFT },
                                             { "rate", ALIGN_RIGHT },
@@ -250,7 +244,6 @@ static void a_table_sorts_by_its_numbers(void **state)
     struct table *t = NULL;
     struct memory m;
 
-    (void)state;
     assert_int_equal(table_open(&t, column, 5), RC_OK);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         fill_row(t, row[i]);
@@ -276,13 +269,12 @@ static void a_table_sorts_by_its_numbers(void **state)
     table_close(&t);
 }
 
-static void long_text_is_folded(void **state)
+UNIT_TEST(long_text_is_folded)
 {
     static const struct column column[] = { { "a", ALIGN_LEFT } };
     struct table *t = NULL;
     struct memory m;
 
-    (void)state;
     assert_int_equal(table_open(&t, column, 1), RC_OK);
     fill_row(t, "123456789 123456789 123456789 123456789 123456789");
     memory_open(&m);
@@ -295,7 +287,7 @@ static void long_text_is_folded(void **state)
 
 /* --- pictures --- */
 
-static void a_picture_is_in_the_page(void **state)
+UNIT_TEST_WITH(a_picture_is_in_the_page, set_up, tear_down)
 {
     struct kit *k = *state;
     struct memory m;
@@ -315,7 +307,7 @@ static void a_picture_is_in_the_page(void **state)
         "<figcaption>z</figcaption>\n</figure>\n");
 }
 
-static void a_picture_that_does_not_fit_is_refused(void **state)
+UNIT_TEST_WITH(a_picture_that_does_not_fit_is_refused, set_up, tear_down)
 {
     struct kit *k = *state;
     struct memory m;
@@ -329,19 +321,4 @@ static void a_picture_that_does_not_fit_is_refused(void **state)
     memory_is(&m, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_is_escaped),
-        cmocka_unit_test(any_text_comes_back),
-        cmocka_unit_test_setup_teardown(a_page_admits_its_own_parts_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_page_admits_own_parts_beside, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_page_that_is_given_up_leaves_nothing, set_up, tear_down),
-        cmocka_unit_test(a_table_sorts_by_its_numbers),
-        cmocka_unit_test(long_text_is_folded),
-        cmocka_unit_test_setup_teardown(a_picture_is_in_the_page, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_picture_that_does_not_fit_is_refused, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests_name("html", tests, NULL, NULL);
-}
+UNIT_MAIN("html")

@@ -3,11 +3,8 @@
 #include "harness/report/manifest.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
 static const char *const of_build[] = { "version",        "git_commit", "git_dirty", "compiler",
@@ -42,12 +39,11 @@ static void has(const json_t *object, const char *const *keys, bool expected)
             fail_msg("key %s should %sbe there", keys[i], expected ? "" : "not ");
 }
 
-static void build_and_machine_are_told(void **state)
+UNIT_TEST(build_and_machine_are_told)
 {
     assert_int_equal(setenv("OMP_PLACES", "cores", 1), 0);
     json_t *m = manifest(false);
 
-    (void)state;
     has(m, of_build, true);
     has(m, of_machine, true);
     has(json_object_get(m, "libraries"), of_libraries, true);
@@ -71,11 +67,10 @@ static void build_and_machine_are_told(void **state)
     json_decref(m);
 }
 
-static void a_virtual_world_has_no_machine_and_no_date(void **state)
+UNIT_TEST(a_virtual_world_has_no_machine_and_no_date)
 {
     json_t *a = manifest(true), *b = manifest(true);
 
-    (void)state;
     has(a, of_build, true);
     has(a, of_machine, false);
     assert_true(json_equal(a, b));
@@ -83,12 +78,4 @@ static void a_virtual_world_has_no_machine_and_no_date(void **state)
     json_decref(b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(build_and_machine_are_told),
-        cmocka_unit_test(a_virtual_world_has_no_machine_and_no_date),
-    };
-
-    return cmocka_run_group_tests_name("manifest", tests, NULL, NULL);
-}
+UNIT_MAIN("manifest")

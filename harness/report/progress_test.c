@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* progress_test.c - lines of a log, and the redrawn line of a terminal, on a clock made by hand. */
+#include "harness/base/suite/unit.h"
 #include "harness/report/progress.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define S UINT64_C(1000000000)
 
-static void a_log_gets_a_line_at_most_every_ten_seconds(void **state)
+UNIT_TEST(a_log_gets_a_line_at_most_every_ten_seconds)
 {
     struct progress p;
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     progress_init(&p, to, 8, 100 * S);
     assert_false(p.is_terminal);
@@ -38,14 +34,13 @@ static void a_log_gets_a_line_at_most_every_ten_seconds(void **state)
 }
 
 /* A minute without a finished piece has a line. */
-static void long_pieces_show_the_time(void **state)
+UNIT_TEST(long_pieces_show_the_time)
 {
     struct progress p;
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     progress_init(&p, to, 8, 100 * S);
     progress_tick(&p, 159 * S); /* too soon */
@@ -61,14 +56,13 @@ static void long_pieces_show_the_time(void **state)
 }
 
 /* A caller whose pieces are parts of a scale shows the part alone; what ended before its first piece shows nothing. */
-static void a_part_needs_no_number(void **state)
+UNIT_TEST(a_part_needs_no_number)
 {
     struct progress p;
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     progress_init(&p, to, 1000, 0);
     progress_fini(&p, 5 * S);
@@ -84,14 +78,13 @@ static void a_part_needs_no_number(void **state)
     free(text);
 }
 
-static void nothing_to_do_is_done(void **state)
+UNIT_TEST(nothing_to_do_is_done)
 {
     struct progress p;
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     progress_init(&p, to, 0, 0);
     progress_fini(&p, 0);
@@ -129,13 +122,12 @@ static void assert_reads(int reader, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void a_terminal_gets_one_line_redrawn(void **state)
+UNIT_TEST(a_terminal_gets_one_line_redrawn)
 {
     struct progress p;
     int reader, n_left = -1;
     FILE *to = terminal(&reader, 73);
 
-    (void)state;
     if (!to)
         skip();
     setenv("TERM", "xterm", 1);
@@ -156,9 +148,8 @@ static void a_terminal_gets_one_line_redrawn(void **state)
 }
 
 /* Above the line of a terminal, which the next update draws again; in a log at once, however soon. */
-static void what_is_said_has_a_line_of_its_own(void **state)
+UNIT_TEST(what_is_said_has_a_line_of_its_own)
 {
-    (void)state;
     for (int is_terminal = 0; is_terminal < 2; is_terminal++) {
         struct progress p;
         char *text = NULL;
@@ -179,16 +170,4 @@ static void what_is_said_has_a_line_of_its_own(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_log_gets_a_line_at_most_every_ten_seconds),
-        cmocka_unit_test(long_pieces_show_the_time),
-        cmocka_unit_test(a_part_needs_no_number),
-        cmocka_unit_test(nothing_to_do_is_done),
-        cmocka_unit_test(a_terminal_gets_one_line_redrawn),
-        cmocka_unit_test(what_is_said_has_a_line_of_its_own),
-    };
-
-    return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
-}
+UNIT_MAIN("progress")

@@ -6,11 +6,8 @@
 #include "harness/report/record_keys.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/report/record.h"
 #include "harness/report/suite/report_kit.h"
 
@@ -47,11 +44,10 @@ static void check_words(const char *keys, int *n_uses, const char *of)
     assert_true(!keys[0] || keys[strlen(keys) - 1] == ' ');
 }
 
-static void the_list_is_whole(void **state)
+UNIT_TEST(the_list_is_whole)
 {
     static int n_uses[1024];
 
-    (void)state;
     for (const struct record_key *k = record_keys; k->name; k++) {
         assert_ptr_equal(record_key_find(k->name), k);
         assert_int_not_equal(k->types, 0);
@@ -72,12 +68,11 @@ static void the_list_is_whole(void **state)
             fail_msg("no kind has the key %s", k->name);
 }
 
-static void kinds_allow_what_they_list(void **state)
+UNIT_TEST(kinds_allow_what_they_list)
 {
     const struct record_kind *step = record_kind_find("step"), *failure = record_kind_find("failure");
     const struct record_kind *verdict = record_kind_find("verdict"), *cluster = record_kind_find("cluster");
 
-    (void)state;
     assert_true(record_kind_allows(step, "kind", RECORD_TEXT));
     assert_true(record_kind_allows(step, "loss", RECORD_REAL));
     assert_true(record_kind_allows(step, "loss", 0));
@@ -115,13 +110,12 @@ static json_t *schema(void)
     return s;
 }
 
-static void the_schema_has_every_kind_and_key(void **state)
+UNIT_TEST(the_schema_has_every_kind_and_key)
 {
     json_t *s = schema(), *defs = json_object_get(s, "$defs"), *value;
     size_t n_kinds = 0, n_keys = 0;
     const char *name;
 
-    (void)state;
     for (; record_kinds[n_kinds].name; n_kinds++)
         ;
     for (; record_keys[n_keys].name; n_keys++)
@@ -162,7 +156,7 @@ static void expect_bug(struct kit *k, struct record **r, const char *what)
     record_close(r);
 }
 
-static void what_is_not_listed_is_a_bug_O3(void **state)
+UNIT_TEST_WITH(what_is_not_listed_is_a_bug_O3, set_up, tear_down)
 {
     struct record *r = NULL, *child = NULL;
 
@@ -181,14 +175,4 @@ static void what_is_not_listed_is_a_bug_O3(void **state)
     expect_bug(*state, &r, "key no_such_key_s of kind cluster");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_list_is_whole),
-        cmocka_unit_test(kinds_allow_what_they_list),
-        cmocka_unit_test(the_schema_has_every_kind_and_key),
-        cmocka_unit_test_setup_teardown(what_is_not_listed_is_a_bug_O3, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests_name("record_keys", tests, NULL, NULL);
-}
+UNIT_MAIN("record_keys")

@@ -4,12 +4,9 @@
 #include "harness/report/record.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/report/manifest.h"
 #include "harness/report/suite/report_kit.h"
 
@@ -49,11 +46,10 @@ static void assert_line(struct record *r, const char *expected)
     free(line);
 }
 
-static void each_type_has_its_form(void **state)
+UNIT_TEST(each_type_has_its_form)
 {
     struct record *r = NULL;
 
-    (void)state;
     assert_int_equal(record_open(&r, "options"), RC_OK);
     record_options(r, table, &given);
     assert_line(r, "{\"kind\":\"options\",\"n\":4,\"zero\":0,\"none\":null,\"unset\":null,\"rank-0\":0,\"no-rank\":"
@@ -62,13 +58,12 @@ static void each_type_has_its_form(void **state)
     record_close(&r);
 }
 
-static void a_modules_options_carry_its_name(void **state)
+UNIT_TEST(a_modules_options_carry_its_name)
 {
     static const struct opt one[] = { OPT_U64_(struct sample, n, "n", "7", 0, 9, "", "a number"), OPT_END_ };
     static const struct module ring = { .name = "ring", .options = one };
     struct record *r = NULL;
 
-    (void)state;
     assert_int_equal(record_open(&r, NULL), RC_OK);
     record_module_options(r, &ring, &given);
     record_module_options(r, &ring, NULL); /* was not chosen */
@@ -76,13 +71,12 @@ static void a_modules_options_carry_its_name(void **state)
     record_close(&r);
 }
 
-static void nothing_comes_after_the_commit(void **state)
+UNIT_TEST(nothing_comes_after_the_commit)
 {
     static struct kit kit;
     struct report *rep = NULL;
     struct record *r = NULL;
 
-    (void)state;
     assert_true(kit_open(&kit));
     assert_int_equal(record_open(&r, "step"), RC_OK);
     assert_int_equal(report_open(&rep, kit_path(&kit, "r.jsonl")), RC_OK);
@@ -96,7 +90,7 @@ static void nothing_comes_after_the_commit(void **state)
 }
 
 /* Paths and lists of any length. */
-static void long_values_are_whole(void **state)
+UNIT_TEST(long_values_are_whole)
 {
     struct long_opts {
         const char *text, *list;
@@ -111,7 +105,6 @@ static void long_values_are_whole(void **state)
     struct record *r = NULL;
     size_t n_bytes;
 
-    (void)state;
     memset(text, 'p', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     for (size_t n = 1; n + 2 < sizeof list; n += 2)
@@ -130,13 +123,12 @@ static void long_values_are_whole(void **state)
 }
 
 /* "0.9.0 (commit 0123456789ab)", as `gradmark --version` prints it; the record has the same commit in full. */
-static void the_version_names_the_commit(void **state)
+UNIT_TEST(the_version_names_the_commit)
 {
     char version[200], *line = NULL;
     struct record *r = NULL;
     size_t n_bytes;
 
-    (void)state;
     manifest_version(version, sizeof version);
     const char *commit = strstr(version, " (commit ");
     assert_non_null(commit);
@@ -158,13 +150,4 @@ static void the_version_names_the_commit(void **state)
     record_close(&r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type_has_its_form),       cmocka_unit_test(a_modules_options_carry_its_name),
-        cmocka_unit_test(long_values_are_whole),        cmocka_unit_test(nothing_comes_after_the_commit),
-        cmocka_unit_test(the_version_names_the_commit),
-    };
-
-    return cmocka_run_group_tests_name("record_options", tests, NULL, NULL);
-}
+UNIT_MAIN("record_options")

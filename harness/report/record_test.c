@@ -5,14 +5,11 @@
 #include <float.h>
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
 static int set_up(void **state)
@@ -52,7 +49,9 @@ static json_t *parsed(const char *line)
     return value;
 }
 
-static void keys_stay_in_order_O1(void **state)
+#define KIT_TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
+
+KIT_TEST(keys_stay_in_order_O1)
 {
     struct record *r = NULL, *child = NULL;
     const uint64_t bins[] = { 3, 0, 9007199254740993u };
@@ -83,7 +82,7 @@ static void keys_stay_in_order_O1(void **state)
 }
 
 /* What goes into files that are more than records. */
-static void parts_of_other_files_O1(void **state)
+KIT_TEST(parts_of_other_files_O1)
 {
     static const struct {
         const char *text, *quoted;
@@ -115,7 +114,7 @@ static void parts_of_other_files_O1(void **state)
     record_close(&r);
 }
 
-static void reals_come_back_to_the_bit_O1(void **state)
+KIT_TEST(reals_come_back_to_the_bit_O1)
 {
     const double x[] = { 0.1, 1.0 / 3, -0.0, 1e300, 5e-324, DBL_MAX, DBL_MIN, 123456789.123456789, 1e22, 3 };
 
@@ -132,7 +131,7 @@ static void reals_come_back_to_the_bit_O1(void **state)
     }
 }
 
-static void what_is_no_number_becomes_null_O1(void **state)
+KIT_TEST(what_is_no_number_becomes_null_O1)
 {
     struct record *r = NULL;
 
@@ -145,7 +144,7 @@ static void what_is_no_number_becomes_null_O1(void **state)
     record_close(&r);
 }
 
-static void great_integers_stay_readable_O1(void **state)
+KIT_TEST(great_integers_stay_readable_O1)
 {
     struct record *r = NULL;
 
@@ -161,7 +160,7 @@ static void great_integers_stay_readable_O1(void **state)
     record_close(&r);
 }
 
-static void text_is_escaped_in_full_O1(void **state)
+KIT_TEST(text_is_escaped_in_full_O1)
 {
     static const struct {
         const char *in, *out;
@@ -191,12 +190,11 @@ static void text_is_escaped_in_full_O1(void **state)
     }
 }
 
-static void every_byte_pair_gives_json_O1(void **state)
+KIT_TEST(every_byte_pair_gives_json_O1)
 {
     struct record *r = NULL;
     char text[3] = "";
 
-    (void)state;
     for (int a = 1; a < 256; a++)
         for (int b = 1; b < 256; b++) {
             text[0] = (char)a;
@@ -210,7 +208,7 @@ static void every_byte_pair_gives_json_O1(void **state)
         }
 }
 
-static void nothing_is_at_path_before_commit_O2(void **state)
+KIT_TEST(nothing_is_at_path_before_commit_O2)
 {
     struct kit *k = *state;
     struct report *rep = NULL;
@@ -229,7 +227,7 @@ static void nothing_is_at_path_before_commit_O2(void **state)
     record_close(&r);
 }
 
-static void closing_drops_what_was_not_committed_O2(void **state)
+KIT_TEST(closing_drops_what_was_not_committed_O2)
 {
     struct kit *k = *state;
     struct report *rep = NULL;
@@ -245,7 +243,7 @@ static void closing_drops_what_was_not_committed_O2(void **state)
     record_close(&r);
 }
 
-static void a_killed_writer_leaves_nothing_at_path_O2(void **state)
+KIT_TEST(a_killed_writer_leaves_nothing_at_path_O2)
 {
     struct kit *k = *state;
     int status = 0;
@@ -267,7 +265,7 @@ static void a_killed_writer_leaves_nothing_at_path_O2(void **state)
     assert_null(kit_read(k, "a.jsonl"));
 }
 
-static void bad_paths_are_told_at_once(void **state)
+KIT_TEST(bad_paths_are_told_at_once)
 {
     struct kit *k = *state;
     struct report *rep = NULL;
@@ -287,7 +285,7 @@ static void bad_paths_are_told_at_once(void **state)
     assert_int_equal(kit_count_files(k), 0);
 }
 
-static void standard_output_comes_at_commit_O2(void **state)
+KIT_TEST(standard_output_comes_at_commit_O2)
 {
     struct kit *k = *state;
     struct report *rep = NULL;
@@ -316,7 +314,7 @@ static void standard_output_comes_at_commit_O2(void **state)
     record_close(&r);
 }
 
-static void a_record_can_be_a_file(void **state)
+KIT_TEST(a_record_can_be_a_file)
 {
     struct kit *k = *state;
     struct record *r = NULL;
@@ -330,25 +328,4 @@ static void a_record_can_be_a_file(void **state)
     record_close(&r);
 }
 
-#define KIT_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        KIT_TEST(keys_stay_in_order_O1),
-        KIT_TEST(parts_of_other_files_O1),
-        KIT_TEST(reals_come_back_to_the_bit_O1),
-        KIT_TEST(what_is_no_number_becomes_null_O1),
-        KIT_TEST(great_integers_stay_readable_O1),
-        KIT_TEST(text_is_escaped_in_full_O1),
-        KIT_TEST(every_byte_pair_gives_json_O1),
-        KIT_TEST(nothing_is_at_path_before_commit_O2),
-        KIT_TEST(closing_drops_what_was_not_committed_O2),
-        KIT_TEST(a_killed_writer_leaves_nothing_at_path_O2),
-        KIT_TEST(bad_paths_are_told_at_once),
-        KIT_TEST(standard_output_comes_at_commit_O2),
-        KIT_TEST(a_record_can_be_a_file),
-    };
-
-    return cmocka_run_group_tests_name("record", tests, NULL, NULL);
-}
+UNIT_MAIN("record")

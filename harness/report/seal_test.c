@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seal_test.c - lines with a running digest, and what is found when one of them was changed. */
+#include "harness/base/suite/unit.h"
 #include "harness/report/seal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Digests as coreutils have them: d1=$(printf '{"a":1}' | sha256sum | cut -c1-32), and
  * d2=$(printf '%s{"b":"x"}' "$d1" | sha256sum | cut -c1-32). */
@@ -28,12 +24,11 @@ static char *sealed(struct seal *s, const char *text)
     return out;
 }
 
-static void digests_are_those_of_sha256sum(void **state)
+UNIT_TEST(digests_are_those_of_sha256sum)
 {
     struct seal s = { "" };
     char *text = sealed(&s, PLAIN), both[256];
 
-    (void)state;
     snprintf(both, sizeof both, "%s%s", FIRST, SECOND);
     assert_memory_equal(text, both, strlen(both));
     assert_memory_equal(text + strlen(text) - 3 - strlen(s.last), s.last, strlen(s.last));
@@ -41,13 +36,12 @@ static void digests_are_those_of_sha256sum(void **state)
 }
 
 /* In pieces, and of lines that have seals already, of another place. */
-static void lines_are_sealed_in_pieces_and_anew(void **state)
+UNIT_TEST(lines_are_sealed_in_pieces_and_anew)
 {
     struct seal whole = { "" }, s = { "" }, again = { "" };
     char *text = sealed(&whole, PLAIN), *first = sealed(&s, "{\"a\":1}\n"), *rest = sealed(&s, strchr(PLAIN, '\n') + 1);
     char *anew = sealed(&again, text);
 
-    (void)state;
     assert_memory_equal(text, first, strlen(first));
     assert_string_equal(text + strlen(first), rest);
     assert_string_equal(s.last, whole.last);
@@ -67,7 +61,7 @@ static enum seal_found found(struct seal *s, const char *line)
     return seal_check(s, line, strlen(line));
 }
 
-static void what_was_changed_does_not_fit(void **state)
+UNIT_TEST(what_was_changed_does_not_fit)
 {
     static const struct {
         const char *line;
@@ -91,7 +85,6 @@ static void what_was_changed_does_not_fit(void **state)
         { "", SEAL_NONE, SEAL_OTHER },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct seal s = { "" };
         if (found(&s, cases[i].line) != cases[i].found)
@@ -101,11 +94,10 @@ static void what_was_changed_does_not_fit(void **state)
     }
 }
 
-static void what_is_missing_moved_or_joined_does_not_fit(void **state)
+UNIT_TEST(what_is_missing_moved_or_joined_does_not_fit)
 {
     struct seal s = { "" };
 
-    (void)state;
     assert_int_equal(found(&s, SECOND), SEAL_OTHER); /* the first line is missing, or behind it */
     assert_int_equal(found(&s, FIRST), SEAL_OTHER);
     s = (struct seal){ "" };
@@ -114,14 +106,4 @@ static void what_is_missing_moved_or_joined_does_not_fit(void **state)
     assert_int_equal(found(&s, SECOND), SEAL_FITS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(digests_are_those_of_sha256sum),
-        cmocka_unit_test(lines_are_sealed_in_pieces_and_anew),
-        cmocka_unit_test(what_was_changed_does_not_fit),
-        cmocka_unit_test(what_is_missing_moved_or_joined_does_not_fit),
-    };
-
-    return cmocka_run_group_tests_name("seal", tests, NULL, NULL);
-}
+UNIT_MAIN("seal")

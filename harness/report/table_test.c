@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_test.c - what a table looks like, character by character. */
+#include "harness/base/suite/unit.h"
 #include "harness/report/markdown.h"
 #include "harness/report/table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void looks_like(const struct table *t, const char *expected)
 {
@@ -29,12 +25,11 @@ static void cell(struct table *t, const char *text)
     assert_int_equal(table_cell(t, "%s", text), RC_OK);
 }
 
-static void columns_are_aligned(void **state)
+UNIT_TEST(columns_are_aligned)
 {
     const struct column column[] = { { "mode", ALIGN_LEFT }, { "workers", ALIGN_RIGHT }, { "note", ALIGN_LEFT } };
     struct table *t = NULL;
 
-    (void)state;
     assert_int_equal(table_open(&t, column, 3), RC_OK);
     cell(t, "allreduce");
     assert_int_equal(table_cell(t, "%d", 4), RC_OK);
@@ -53,14 +48,13 @@ static void columns_are_aligned(void **state)
     table_close(&t);
 }
 
-static void widths_are_those_of_letters_not_bytes(void **state)
+UNIT_TEST(widths_are_those_of_letters_not_bytes)
 {
     const struct column column[] = { { "a", ALIGN_LEFT }, { "b", ALIGN_RIGHT } };
     static const char *const text[] = { "±µ×", "é" /* one letter */, "e\xcc\x81" /* e and an accent */,
                                         "日本" /* two columns each */, "\xff" /* not UTF-8 */ };
     struct table *t = NULL;
 
-    (void)state;
     assert_int_equal(table_open(&t, column, 2), RC_OK);
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
         cell(t, text[i]);
@@ -76,12 +70,11 @@ static void widths_are_those_of_letters_not_bytes(void **state)
     table_close(&t);
 }
 
-static void an_unfinished_row_is_filled(void **state)
+UNIT_TEST(an_unfinished_row_is_filled)
 {
     const struct column column[] = { { "a", ALIGN_LEFT }, { "b", ALIGN_LEFT }, { "c", ALIGN_RIGHT } };
     struct table *t = NULL;
 
-    (void)state;
     assert_int_equal(table_open(&t, column, 3), RC_OK);
     looks_like(t, "a  b  c\n-  -  -\n");
     cell(t, "1");
@@ -92,14 +85,13 @@ static void an_unfinished_row_is_filled(void **state)
     table_close(&t);
 }
 
-static void many_rows_and_long_cells(void **state)
+UNIT_TEST(many_rows_and_long_cells)
 {
     const struct column column[] = { { "n", ALIGN_RIGHT } };
     struct table *t = NULL;
     char *text = NULL, long_cell[5000];
     size_t n_bytes = 0;
 
-    (void)state;
     memset(long_cell, 'x', sizeof long_cell);
     long_cell[sizeof long_cell - 1] = '\0';
     assert_int_equal(table_open(&t, column, 1), RC_OK);
@@ -127,12 +119,11 @@ static char *text_of(const struct table *t, void (*print)(const struct table *t,
 }
 
 /* What the form reads as a mark is quoted, or escaped; rules are left out. */
-static void other_forms(void **state)
+UNIT_TEST(other_forms)
 {
     const struct column column[] = { { "name", ALIGN_LEFT }, { "n,m", ALIGN_RIGHT } };
     struct table *t = NULL;
 
-    (void)state;
     assert_int_equal(table_open(&t, column, 2), RC_OK);
     cell(t, "a|b, \"c\"");
     cell(t, "4*");
@@ -156,7 +147,7 @@ static void other_forms(void **state)
 }
 
 /* Tables for one stream are values in another one; other streams keep theirs. */
-static void diverted(void **state)
+UNIT_TEST(diverted)
 {
     const struct column column[] = {
         { "bytes", ALIGN_RIGHT }, { "of it", ALIGN_RIGHT }, { "calls", ALIGN_RIGHT }, { "of it", ALIGN_RIGHT }
@@ -166,7 +157,6 @@ static void diverted(void **state)
     FILE *stream[3];
     struct table *t = NULL;
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         assert_non_null(stream[i] = open_memstream(&text[i], &n_bytes[i]));
     struct table_diversion d = { .from = stream[0], .to = stream[1] };
@@ -195,13 +185,12 @@ static void diverted(void **state)
     table_close(&t);
 }
 
-static void lines_as_markdown(void **state)
+UNIT_TEST(lines_as_markdown)
 {
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     markdown_lines(to, "one\n\ntitle:\n  first\n  * second\n\ntitle 2\n  x\n");
     assert_int_equal(fclose(to), 0);
@@ -209,7 +198,7 @@ static void lines_as_markdown(void **state)
     free(text);
 }
 
-static void names_and_what_they_are(void **state)
+UNIT_TEST(names_and_what_they_are)
 {
     static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
     struct table *t = NULL;
@@ -217,7 +206,6 @@ static void names_and_what_they_are(void **state)
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     assert_int_equal(table_open(&t, column, 2), RC_OK);
     assert_int_equal(table_cell(t, "name"), RC_OK);
@@ -232,7 +220,7 @@ static void names_and_what_they_are(void **state)
     table_close(&t);
 }
 
-static void titles_of_wide_tables_are_broken(void **state)
+UNIT_TEST(titles_of_wide_tables_are_broken)
 {
     const struct column column[] = { { "a long title here", ALIGN_RIGHT },
                                      { "text", ALIGN_LEFT },
@@ -242,7 +230,6 @@ static void titles_of_wide_tables_are_broken(void **state)
     size_t n_bytes = 0;
     FILE *to = open_memstream(&text, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     assert_int_equal(table_open(&t, column, 3), RC_OK);
     assert_int_equal(table_cell(t, "7"), RC_OK);
@@ -257,19 +244,4 @@ static void titles_of_wide_tables_are_broken(void **state)
     table_close(&t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_aligned),
-        cmocka_unit_test(widths_are_those_of_letters_not_bytes),
-        cmocka_unit_test(an_unfinished_row_is_filled),
-        cmocka_unit_test(many_rows_and_long_cells),
-        cmocka_unit_test(other_forms),
-        cmocka_unit_test(diverted),
-        cmocka_unit_test(lines_as_markdown),
-        cmocka_unit_test(names_and_what_they_are),
-        cmocka_unit_test(titles_of_wide_tables_are_broken),
-    };
-
-    return cmocka_run_group_tests_name("table", tests, NULL, NULL);
-}
+UNIT_MAIN("table")

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xml_test.c - what a reader of XML gets back. */
+#include "harness/base/suite/unit.h"
 #include "harness/report/xml.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void becomes(const char *text, const char *expected)
 {
@@ -23,23 +19,20 @@ static void becomes(const char *text, const char *expected)
     free(written);
 }
 
-static void what_tags_and_quotes_are_made_of_is_escaped_X1(void **state)
+UNIT_TEST(what_tags_and_quotes_are_made_of_is_escaped_X1)
 {
-    (void)state;
     becomes("a<b>&\"c'", "a&lt;b&gt;&amp;&quot;c&#39;");
     becomes("]]>", "]]&gt;");
     becomes("", "");
 }
 
-static void white_space_comes_back_in_attributes_X2(void **state)
+UNIT_TEST(white_space_comes_back_in_attributes_X2)
 {
-    (void)state;
     becomes("a\nb\tc\rd e", "a&#10;b&#9;c&#13;d e");
 }
 
-static void what_xml_has_no_place_for_is_replaced_X1(void **state)
+UNIT_TEST(what_xml_has_no_place_for_is_replaced_X1)
 {
-    (void)state;
     becomes("\x01\x1b[1m", "\xef\xbf\xbd\xef\xbf\xbd[1m");
     becomes("\xff\xc3\x28", "\xef\xbf\xbd\xef\xbf\xbd(");
     becomes("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* a surrogate */
@@ -48,13 +41,12 @@ static void what_xml_has_no_place_for_is_replaced_X1(void **state)
     becomes("cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd");
 }
 
-static void an_attribute_has_a_blank_and_quotes(void **state)
+UNIT_TEST(an_attribute_has_a_blank_and_quotes)
 {
     char *written = NULL;
     size_t n_bytes = 0;
     FILE *to = open_memstream(&written, &n_bytes);
 
-    (void)state;
     assert_non_null(to);
     xml_attribute(to, "name", "a\"b");
     assert_int_equal(fclose(to), 0);
@@ -62,14 +54,4 @@ static void an_attribute_has_a_blank_and_quotes(void **state)
     free(written);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_tags_and_quotes_are_made_of_is_escaped_X1),
-        cmocka_unit_test(white_space_comes_back_in_attributes_X2),
-        cmocka_unit_test(what_xml_has_no_place_for_is_replaced_X1),
-        cmocka_unit_test(an_attribute_has_a_blank_and_quotes),
-    };
-
-    return cmocka_run_group_tests_name("xml", tests, NULL, NULL);
-}
+UNIT_MAIN("xml")

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alternation_test.c - turns with exchange and without: in which steps, what is compared, and what workers hold. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/alternation.h"
 #include "harness/train/suite/train_kit.h"
 
-static void turns_come_in_mirrored_pairs(void **state)
+UNIT_TEST(turns_come_in_mirrored_pairs)
 {
     static const char alone[] = "001111000011"; /* of turns of 2 */
 
-    (void)state;
     for (size_t step = 0; alone[step]; step++) {
         assert_int_equal(alternation_is_alone(2, step), alone[step] == '1');
         assert_int_equal(alternation_begins_turn(2, step), step % 2 == 0);
@@ -29,7 +23,7 @@ static void turns_come_in_mirrored_pairs(void **state)
 
 /* Turns of 2 steps, of two workers, batch 10. With exchange a turn takes worker 0 200 ns and worker 1 250; without 100
  * and 200. Steps of the first pair take a second. */
-static void compared_is_the_throughput_of_pairs_W1(void **state)
+UNIT_TEST(compared_is_the_throughput_of_pairs_W1)
 {
     enum { N_STEPS = 17, TURN = 2 }; /* 4 pairs, the first of which is warm-up; a step is left */
     struct step_stamp stamp[2][N_STEPS];
@@ -38,7 +32,6 @@ static void compared_is_the_throughput_of_pairs_W1(void **state)
     struct comparison c;
     char text[ALTERNATION_TEXT_BYTES];
 
-    (void)state;
     memset(stamp, 0, sizeof stamp);
     for (int w = 0; w < 2; w++)
         for (uint64_t step = 0, now_ns = 1000; step < N_STEPS; step++) {
@@ -74,12 +67,11 @@ static const float *row(const struct train_result *r, int worker, size_t step)
 
 /* Where gradients are exchanged all workers take the same step, and are as far apart as before; else they part, or
  * come nearer. */
-static void workers_part_in_their_own_turns_alone(void **state)
+UNIT_TEST(workers_part_in_their_own_turns_alone)
 {
     enum { TURN = 3, N_STEPS = 18 };
     struct train_result r;
 
-    (void)state;
     kit_must_train(&r, "--model linear --batch 4 --lr 0.05 --momentum 0 --mode allreduce --workers 2 --steps 18 "
                        "--alternate-exchange 3 --trajectory t");
     for (size_t step = 0; step < N_STEPS; step++) {
@@ -92,13 +84,12 @@ static void workers_part_in_their_own_turns_alone(void **state)
 }
 
 /* A turn has what belongs to it, whoever exchanges: the caller, a task beside it, of one bucket or of many. */
-static void overlap_changes_no_bits(void **state)
+UNIT_TEST(overlap_changes_no_bits)
 {
     static const char way[] = "--model lenet --batch 4 --mode allreduce --workers 3 --steps 12 --alternate-exchange 2";
     struct train_result plain, overlapped;
     char options[256];
 
-    (void)state;
     (void)snprintf(options, sizeof options, "%s --bucket-bytes 4096", way);
     kit_must_train(&plain, options);
     (void)snprintf(options, sizeof options, "%s --bucket-bytes 4096 --overlap on", way);
@@ -116,7 +107,7 @@ static uint64_t took_ns(const struct train_result *r, size_t step)
 }
 
 /* In virtual time all steps of a kind are alike, on all workers, and nothing but the exchange differs. */
-static void the_ratio_is_that_of_steps(void **state)
+UNIT_TEST_OF("sim", the_ratio_is_that_of_steps)
 {
     enum { TURN = 4 };
     static const char options[] = "--world sim --compute hollow --model lenet --batch 8 --workers 4 --mode allreduce "
@@ -125,7 +116,6 @@ static void the_ratio_is_that_of_steps(void **state)
     struct train_summary summary;
     struct train_job job;
 
-    (void)state;
     kit_must_train(&result, options);
     assert_int_equal(kit_prepare(&job, options), RC_OK);
     assert_int_equal(train_summarise(&summary, &job, &result), RC_OK);
@@ -142,7 +132,7 @@ static void the_ratio_is_that_of_steps(void **state)
     train_job_free(&job);
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
     static const struct {
         const char *options, *message;
@@ -162,7 +152,6 @@ static void refuses(void **state)
           "needs 3 pairs of turns, of which the first is warm-up; use --steps 30 or more" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct train_job job;
         char options[256];
@@ -174,17 +163,4 @@ static void refuses(void **state)
 }
 
 /* sim: what is measured in virtual time, in a process of its own. */
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest in_sim[] = { cmocka_unit_test(the_ratio_is_that_of_steps) };
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_come_in_mirrored_pairs),
-        cmocka_unit_test(compared_is_the_throughput_of_pairs_W1),
-        cmocka_unit_test(workers_part_in_their_own_turns_alone),
-        cmocka_unit_test(overlap_changes_no_bits),
-        cmocka_unit_test(refuses),
-    };
-
-    return argc == 2 && strcmp(argv[1], "sim") == 0 ? cmocka_run_group_tests(in_sim, NULL, NULL)
-                                                    : cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("alternation")

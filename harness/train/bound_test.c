@@ -6,12 +6,8 @@
 #include "harness/train/bound.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/stages.h"
 #include "harness/train/suite/result_kit.h"
 #include "harness/world/cores.h"
@@ -31,12 +27,11 @@ static void summarise(struct train_summary *out, const struct made_run *m)
 
 /* The bound is that of the slowest of three parts; without a baseline there is no efficiency, without limits no
  * bound; mode none has an efficiency though nothing is exchanged. */
-static void what_bounds_a_run(void **state)
+UNIT_TEST(what_bounds_a_run)
 {
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.result.has_limits_after = false;
     m.result.limits.compute_s = 0.02;
@@ -59,7 +54,7 @@ static void what_bounds_a_run(void **state)
 }
 
 /* No shard computes the network alone; the profile says what that takes: 40 images in 0.1 s are 400 a second. */
-static void shards_are_compared_with_the_profile(void **state)
+UNIT_TEST(shards_are_compared_with_the_profile)
 {
     struct profile_layer layer[] = { { .forward_ns = 20000000, .backward_ns = 50000000 },
                                      { .forward_ns = 10000000, .backward_ns = 20000000 } };
@@ -67,7 +62,6 @@ static void shards_are_compared_with_the_profile(void **state)
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_allreduce(&m);
     const int n_workers = m.job.n_workers;
     m.result.limits = (struct train_limits){ .baseline_step_s = NAN, .compute_s = 0.02, .wire_s = 0.03 };
@@ -86,7 +80,7 @@ static void shards_are_compared_with_the_profile(void **state)
 
 /* Two stages of one micro-batch of 8 images: forward 1 and 2 s, backward 2 and 4 s, one behind the other; the second
  * has a group of shards, in which 0.25 and 0.5 s pass, and exchanges gradients behind its own for 0.125 s. */
-static void stages_wait_for_their_groups(void **state)
+UNIT_TEST(stages_wait_for_their_groups)
 {
     const struct sync_mode allreduce = { .module.caps = MODE_SYNCHRONOUS | MODE_COLLECTIVE };
     struct train_job job = { .mode = &allreduce,
@@ -96,7 +90,6 @@ static void stages_wait_for_their_groups(void **state)
     struct stage_limits limits[2] = { { 0 }, { .gather_s = 0.25, .scatter_s = 0.5, .exchange_s = 0.125 } };
     double bound_s;
 
-    (void)state;
     assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
     assert_near(bound_s, 1 + 2 + 4 + 2 + 0.25 + 0.5);
     limits[1].scatter_s = 0;
@@ -114,12 +107,11 @@ static void stages_wait_for_their_groups(void **state)
 }
 
 /* What the mode is for is left out: how near the run came to what the mode allows is no question. */
-static void without_averages_there_is_no_bound(void **state)
+UNIT_TEST(without_averages_there_is_no_bound)
 {
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_allreduce(&m);
     summarise(&s, &m);
     assert_true(s.bound_samples_per_s > 0 && s.bound_ratio > 0);
@@ -134,12 +126,11 @@ static void without_averages_there_is_no_bound(void **state)
 }
 
 /* Workers with fewer cores of their own than threads share; servers do not count. Then nothing bounds the run. */
-static void workers_that_share_cores_have_no_bound(void **state)
+UNIT_TEST(workers_that_share_cores_have_no_bound)
 {
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     assert_int_equal(train_n_sharing(&m.job, &m.result), 0);
     m.result.rank[1].own_cores_count = 1;
@@ -162,12 +153,11 @@ static void workers_that_share_cores_have_no_bound(void **state)
 }
 
 /* Each part at its better time, whichever it was: compute 7.5 ms after, wire 7 before, server 10 before; then after. */
-static void a_part_is_taken_at_its_best_B1(void **state)
+UNIT_TEST(a_part_is_taken_at_its_best_B1)
 {
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     summarise(&s, &m);
     assert_near(s.best.compute_s, 0.0075);
@@ -189,12 +179,11 @@ static void a_part_is_taken_at_its_best_B1(void **state)
 }
 
 /* 1200 samples/s, 1005.6 to 1487.5 within the run, over 1400; three steps have no interval. */
-static void the_interval_is_the_throughputs_B2(void **state)
+UNIT_TEST(the_interval_is_the_throughputs_B2)
 {
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     summarise(&s, &m);
     assert_near(s.bound_ratio, 1200.0 / 1400);
@@ -209,12 +198,11 @@ static void the_interval_is_the_throughputs_B2(void **state)
 }
 
 /* An interval that reaches below 100 % is no excuse; one that reaches above is no fault. */
-static void above_one_it_has_failed_B3(void **state)
+UNIT_TEST(above_one_it_has_failed_B3)
 {
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     assert_false(train_bound_failed(0.1));
     assert_false(train_bound_failed(1));
     assert_false(train_bound_failed(1 + 1e-10));
@@ -232,18 +220,4 @@ static void above_one_it_has_failed_B3(void **state)
     made_free(&m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_bounds_a_run),
-        cmocka_unit_test(shards_are_compared_with_the_profile),
-        cmocka_unit_test(stages_wait_for_their_groups),
-        cmocka_unit_test(without_averages_there_is_no_bound),
-        cmocka_unit_test(workers_that_share_cores_have_no_bound),
-        cmocka_unit_test(a_part_is_taken_at_its_best_B1),
-        cmocka_unit_test(the_interval_is_the_throughputs_B2),
-        cmocka_unit_test(above_one_it_has_failed_B3),
-    };
-
-    return cmocka_run_group_tests_name("bound", tests, NULL, NULL);
-}
+UNIT_MAIN("bound")

@@ -5,21 +5,17 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sodium.h>
 
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/train/checkpoint.h"
 
 enum { N_PARAMS = 37, N_STATE = 5, N_HEADER = 128, N_BYTES = N_HEADER + (3 * N_PARAMS + N_STATE) * 4 + 32 };
@@ -86,7 +82,7 @@ static void put(const struct fixture *f, const void *bytes, size_t n_bytes)
     fclose(to);
 }
 
-static void what_is_saved_is_loaded(void **state)
+UNIT_TEST_WITH(what_is_saved_is_loaded, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct checkpoint c = { 0 };
@@ -105,7 +101,7 @@ static void what_is_saved_is_loaded(void **state)
 
 /* Version 01 ends behind the velocity, 02 behind the model's state; both have shorter headers, and do not name the
  * optimiser. One to come is refused by its number. */
-static void other_versions(void **state)
+UNIT_TEST_WITH(other_versions, set_up, tear_down)
 {
     enum { N_OLD_HEADER = 96, AT_VERSION = 6, AT_N_STATE = 72 };
     struct fixture *f = *state;
@@ -141,7 +137,7 @@ static void other_versions(void **state)
     assert_non_null(strstr(rc_message(), "version 04"));
 }
 
-static void every_length_is_refused(void **state)
+UNIT_TEST_WITH(every_length_is_refused, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct checkpoint c = { 0 };
@@ -159,7 +155,7 @@ static void every_length_is_refused(void **state)
     assert_non_null(strstr(rc_message(), "too long"));
 }
 
-static void every_changed_byte_is_refused_K2(void **state)
+UNIT_TEST_WITH(every_changed_byte_is_refused_K2, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct checkpoint c = { 0 };
@@ -174,7 +170,7 @@ static void every_changed_byte_is_refused_K2(void **state)
     }
 }
 
-static void other_files_are_named(void **state)
+UNIT_TEST_WITH(other_files_are_named, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct checkpoint c = { 0 };
@@ -186,7 +182,7 @@ static void other_files_are_named(void **state)
     assert_int_equal(checkpoint_load(&c, "/no/such/file"), RC_INVAL);
 }
 
-static void save_leaves_nothing_where_it_cannot(void **state)
+UNIT_TEST_WITH(save_leaves_nothing_where_it_cannot, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct checkpoint c = { .model = "x", .n_params = N_PARAMS, .param = f->param };
@@ -240,7 +236,7 @@ static void assert_save_fails(struct fixture *f, const char *why)
     assert_int_equal(n_files, 1);
 }
 
-static void a_save_that_does_not_reach_the_disk_fails_K1(void **state)
+UNIT_TEST_WITH(a_save_that_does_not_reach_the_disk_fails_K1, set_up, tear_down)
 {
     fsync_fails = true;
     assert_save_fails(*state, "write failed");
@@ -251,7 +247,7 @@ static void a_save_that_does_not_reach_the_disk_fails_K1(void **state)
 }
 
 /* A full disk: no file may be longer than half a checkpoint. */
-static void a_save_cut_short_fails_K1(void **state)
+UNIT_TEST_WITH(a_save_cut_short_fails_K1, set_up, tear_down)
 {
     struct rlimit kept, half;
     void (*const handler)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -277,11 +273,10 @@ static void a_save_cut_short_fails_K1(void **state)
 }
 
 /* The digest is of the floats' bytes: {1.5, -0.25}, computed elsewhere. */
-static void digests_are_known_ones(void **state)
+UNIT_TEST(digests_are_known_ones)
 {
     char hex[SHA256_HEX_BYTES];
 
-    (void)state;
     params_sha256(hex, NULL, 0); /* FIPS 180-4: of nothing */
     assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     params_sha256(hex, (const float[]){ 1.5f, -0.25f }, 2);
@@ -289,7 +284,7 @@ static void digests_are_known_ones(void **state)
 }
 
 /* Byte for byte as checkpoint.h says: what older and later versions of this program read. */
-static void the_file_is_laid_out_as_told(void **state)
+UNIT_TEST_WITH(the_file_is_laid_out_as_told, set_up, tear_down)
 {
     static const unsigned char count[] = {
         N_PARAMS, 0, 0, 0, 0,   0,  0, 0, 9, 0, 0, 0, 0,       0, 0, 0, 100, 0, 0, 0,
@@ -309,20 +304,4 @@ static void the_file_is_laid_out_as_told(void **state)
     assert_memory_equal(f->bytes + N_BYTES - 32, digest, 32);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_saved_is_loaded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_versions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_length_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_changed_byte_is_refused_K2, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_files_are_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(save_leaves_nothing_where_it_cannot, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_save_that_does_not_reach_the_disk_fails_K1, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_save_cut_short_fails_K1, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_file_is_laid_out_as_told, set_up, tear_down),
-        cmocka_unit_test(digests_are_known_ones),
-    };
-
-    return cmocka_run_group_tests_name("checkpoint", tests, NULL, NULL);
-}
+UNIT_MAIN("checkpoint")

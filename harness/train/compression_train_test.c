@@ -4,15 +4,10 @@
  * and the timing, what is refused, and that they learn. What a step computes: exchange_suite.h.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/job_exchange.h"
 #include "harness/train/suite/train_kit.h"
 #include "ps/wire.h"
@@ -29,7 +24,7 @@ static void run(struct train_result *out, const char *compression, const char *w
 }
 
 /* Each of two workers of a ring sends as many elements as there are, of topk its pairs. */
-static void a_ring_sends_so_many_bytes(void **state)
+UNIT_TEST(a_ring_sends_so_many_bytes)
 {
     static const struct {
         const char *compression;
@@ -38,7 +33,6 @@ static void a_ring_sends_so_many_bytes(void **state)
         { "none", 4 * N_PARAMS }, { "fp16", 2 * N_PARAMS }, { "bf16", 2 * N_PARAMS }, { "topk:0.01", 8 * N_PAIRS }
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct train_result r;
         run(&r, all[i].compression, "--mode allreduce --workers 2");
@@ -51,7 +45,7 @@ static void a_ring_sends_so_many_bytes(void **state)
 }
 
 /* Two chunks, two servers with 6853 parameters each; answers are whole. */
-static void workers_push_less_and_servers_answer_in_full(void **state)
+UNIT_TEST(workers_push_less_and_servers_answer_in_full)
 {
     static const struct {
         const char *compression;
@@ -60,7 +54,6 @@ static void workers_push_less_and_servers_answer_in_full(void **state)
     const uint64_t headers_bytes = 2 * PS_HEADER_BYTES;
     struct train_result r;
 
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         run(&r, all[i].compression, "--mode ps --workers 2 --servers 2");
         for (int w = 0; w < 2; w++) {
@@ -84,8 +77,9 @@ static void expect_same_bits(const struct train_result *a, const struct train_re
         fail_msg("%s: other bits, %g apart", what, kit_distance(a, b));
 }
 
-/* Of the compression named by *state. */
-static void bits_do_not_depend_on_timing_or_world(void **state)
+static const char *given; /* the compression that the program is told */
+
+UNIT_TEST_OF("given", bits_do_not_depend_on_timing_or_world)
 {
     static const char *const ways[] = { "--overlap on", "--overlap on --priority on", "--transport zmq", "--world sim",
                                         "--threads 2" };
@@ -93,12 +87,12 @@ static void bits_do_not_depend_on_timing_or_world(void **state)
     struct train_result plain, none, other;
     char way[256];
 
-    run(&plain, *state, plan);
+    run(&plain, given, plan);
     run(&none, "none", plan);
     assert_true(kit_distance(&plain, &none) > 0);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
         (void)snprintf(way, sizeof way, "%s %s", plan, ways[k]);
-        run(&other, *state, way);
+        run(&other, given, way);
         expect_same_bits(&other, &plain, ways[k]);
         assert_int_equal(other.rank[1].sent_bytes, plain.rank[1].sent_bytes);
         train_result_free(&other);
@@ -108,7 +102,7 @@ static void bits_do_not_depend_on_timing_or_world(void **state)
 }
 
 /* Of one worker both modes update by what it sends; of several with sync both by the sum of their pairs. */
-static void servers_get_what_an_allreduce_sums(void **state)
+UNIT_TEST(servers_get_what_an_allreduce_sums)
 {
     static const struct {
         const char *compression, *allreduce, *ps;
@@ -121,7 +115,6 @@ static void servers_get_what_an_allreduce_sums(void **state)
           "--mode ps --workers 3 --servers 2 --consistency sync --placement whole" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct train_result allreduce, ps;
         run(&allreduce, all[i].compression, all[i].allreduce);
@@ -132,12 +125,11 @@ static void servers_get_what_an_allreduce_sums(void **state)
     }
 }
 
-static void it_learns_all_the_same(void **state)
+UNIT_TEST(it_learns_all_the_same)
 {
     static const char *const compression[] = { "fp16", "bf16", "topk:0.1" };
     struct train_result none, r;
 
-    (void)state;
     kit_must_train(&none, "--model lenet --steps 300 --mode allreduce --workers 2");
     assert_true(none.evaluation.accuracy_ratio > 0.95);
     for (size_t i = 0; i < sizeof compression / sizeof *compression; i++) {
@@ -153,7 +145,7 @@ static void it_learns_all_the_same(void **state)
     train_result_free(&none);
 }
 
-static void what_it_does_not_go_with_is_refused(void **state)
+UNIT_TEST(what_it_does_not_go_with_is_refused)
 {
     static const struct {
         const char *options, *says;
@@ -172,7 +164,6 @@ static void what_it_does_not_go_with_is_refused(void **state)
         { "--mode allreduce --workers 2 --compression bf16 --omit average", "--omit average sends nothing" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char options[256];
         struct train_job job = { 0 };
@@ -185,7 +176,7 @@ static void what_it_does_not_go_with_is_refused(void **state)
 }
 
 /* The text says what the records say: the mean of workers, and the ratio to all of it. */
-static void the_row_has_bytes_and_ratio(void **state)
+UNIT_TEST(the_row_has_bytes_and_ratio)
 {
     struct train_rank_info rank[3] = { { .sent_bytes = 50000, .full_bytes = 10000 },
                                        { .sent_bytes = 30000, .full_bytes = 10000 } };
@@ -193,7 +184,6 @@ static void the_row_has_bytes_and_ratio(void **state)
     char text[COMPRESSION_ROW_BYTES];
     struct train_job job;
 
-    (void)state;
     assert_int_equal(
         kit_prepare(&job, "--model lenet --mode allreduce --workers 2 --steps 10 --compression topk:0.125"), RC_OK);
     assert_string_equal(job_compression_text(text, sizeof text, &job, &r),
@@ -224,7 +214,7 @@ static void the_row_has_bytes_and_ratio(void **state)
 
 /* A worker's residual and what it packs into; the halves of a chunk, or the pairs of all; what a server unpacks into.
  */
-static void its_memory_is_planned(void **state)
+UNIT_TEST(its_memory_is_planned)
 {
     static const struct {
         const char *options;
@@ -234,7 +224,6 @@ static void its_memory_is_planned(void **state)
                 { "--mode allreduce --workers 3 --compression topk:0.01", 4 * N_PARAMS + 3 * 8 * N_PAIRS, 0 },
                 { "--mode ps --workers 3 --compression bf16", 8 * N_PARAMS, 4 * 100 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char options[128];
         struct train_job job;
@@ -249,18 +238,6 @@ static void its_memory_is_planned(void **state)
 
 int main(int argc, char **argv)
 {
-    char *compression = argc == 2 ? argv[1] : NULL;
-    const struct CMUnitTest of_one[] = { cmocka_unit_test_prestate(bits_do_not_depend_on_timing_or_world,
-                                                                   compression) };
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ring_sends_so_many_bytes),
-        cmocka_unit_test(workers_push_less_and_servers_answer_in_full),
-        cmocka_unit_test(servers_get_what_an_allreduce_sums),
-        cmocka_unit_test(it_learns_all_the_same),
-        cmocka_unit_test(what_it_does_not_go_with_is_refused),
-        cmocka_unit_test(the_row_has_bytes_and_ratio),
-        cmocka_unit_test(its_memory_is_planned),
-    };
-
-    return compression ? cmocka_run_group_tests(of_one, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
+    given = argc == 2 ? argv[1] : NULL;
+    return unit_run("compression", given ? "given" : NULL, NULL, NULL);
 }

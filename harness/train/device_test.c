@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_test.c - the devices of workers: which each opens, and that two on one are refused unless asked for. */
 #include <assert.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/suite/fake_device.h"
 #include "harness/train/job.h"
 #include "harness/train/suite/train_kit.h"
@@ -91,11 +87,10 @@ static void free_run(struct run *run)
 static const char two_workers[] = "--model linear --mode allreduce --workers 2 --batch 4 --steps 2";
 static const char three_workers[] = "--model linear --mode none --workers 3 --batch 4 --steps 2";
 
-static void sharing_is_refused(void **state)
+UNIT_TEST(sharing_is_refused)
 {
     struct run run;
 
-    (void)state;
     assert_int_equal(train(&run, two_workers, 1, false), RC_INVAL);
     assert_names(rc_message(), "--workers 2: workers 0 and 1 ... GPU made:0");
     assert_names(rc_message(), "worker 1 ... 1 ... --share-device");
@@ -105,11 +100,10 @@ static void sharing_is_refused(void **state)
     free_run(&run);
 }
 
-static void sharing_is_asked_for(void **state)
+UNIT_TEST(sharing_is_asked_for)
 {
     struct run run;
 
-    (void)state;
     if (train(&run, three_workers, 2, true) != RC_OK)
         fail_msg("%s", rc_message());
     assert_true(made.n_opened[0] == 2 && made.n_opened[1] == 1);
@@ -120,11 +114,10 @@ static void sharing_is_asked_for(void **state)
     free_run(&run);
 }
 
-static void each_worker_has_one(void **state)
+UNIT_TEST(each_worker_has_one)
 {
     struct run run;
 
-    (void)state;
     if (train(&run, two_workers, 4, false) != RC_OK)
         fail_msg("%s", rc_message());
     assert_true(made.n_opened[0] == 1 && made.n_opened[1] == 1 && made.n_opened[2] == 0);
@@ -138,12 +131,11 @@ static void each_worker_has_one(void **state)
     free_run(&run);
 }
 
-static void a_cpu_is_not_shared(void **state)
+UNIT_TEST(a_cpu_is_not_shared)
 {
     struct train_result r = { 0 };
     struct train_job job = { 0 };
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model linear --share-device"), RC_INVAL);
     assert_names(rc_message(), "--share-device: ... --compute cuda");
     assert_int_equal(kit_train(&r, two_workers, NULL, 0), RC_OK);
@@ -152,7 +144,7 @@ static void a_cpu_is_not_shared(void **state)
 }
 
 /* The same number on two hosts is two devices; in two containers of one system it is one. */
-static void devices_are_of_a_host(void **state)
+UNIT_TEST(devices_are_of_a_host)
 {
     static const struct {
         const char *host[2], *kernel[2];
@@ -162,7 +154,6 @@ static void devices_are_of_a_host(void **state)
         { { "a", "a" }, { "1", "2" }, 1 }, { { "a", "b" }, { "", "" }, 1 },   { { "a", "a" }, { "", "" }, 2 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_rank_info rank[2] = { { .number = 0 }, { .number = 1 } };
         const struct train_result r = { .n_workers = 2, .n_ranks = 2, .rank = rank };
@@ -177,7 +168,7 @@ static void devices_are_of_a_host(void **state)
 }
 
 /* A process that a launcher started looks at its own device alone, a server at none. */
-static void processes_prepare_with_their_own(void **state)
+UNIT_TEST(processes_prepare_with_their_own)
 {
     static const struct world_ops launched = { .module = { .name = "made", .caps = WORLD_LAUNCHED } };
     static const struct {
@@ -187,7 +178,6 @@ static void processes_prepare_with_their_own(void **state)
         { "0", "0", 0 }, { "1", "1", 1 }, { "5", "2", 2 }, { "2", NULL, 2 }, { "3", "5", 1 }, { "6", "3", -1 }
     };
 
-    (void)state;
     assert_int_equal(unsetenv("SLURM_LOCALID"), 0); /* of a launcher of this test */
     assert_int_equal(unsetenv("MPI_LOCALRANKID"), 0);
     assert_int_equal(unsetenv("PALS_LOCAL_RANKID"), 0);
@@ -214,11 +204,10 @@ static void processes_prepare_with_their_own(void **state)
 }
 
 /* Of one device, whose memory the workers on it share. */
-static void memory_is_of_all_on_a_device(void **state)
+UNIT_TEST(memory_is_of_all_on_a_device)
 {
     size_t n_bytes[2] = { 0, 0 };
 
-    (void)state;
     assert_int_equal(unsetenv("OMPI_COMM_WORLD_RANK"), 0);
     for (int shares = 0; shares < 2; shares++) {
         struct train_job job = { 0 };
@@ -233,7 +222,7 @@ static void memory_is_of_all_on_a_device(void **state)
 }
 
 /* Before anything starts, where one process sees the devices of all. */
-static void too_many_workers_are_refused(void **state)
+UNIT_TEST(too_many_workers_are_refused)
 {
     static const struct {
         int n_devices;
@@ -242,7 +231,6 @@ static void too_many_workers_are_refused(void **state)
                   { 2, "--workers 3: there are 2 GPUs here; use 2, or --share-device" },
                   { 3, NULL } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_job job = { 0 };
         assert_int_equal(kit_prepare(&job, three_workers), RC_OK);
@@ -254,14 +242,4 @@ static void too_many_workers_are_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sharing_is_refused),           cmocka_unit_test(sharing_is_asked_for),
-        cmocka_unit_test(each_worker_has_one),          cmocka_unit_test(a_cpu_is_not_shared),
-        cmocka_unit_test(devices_are_of_a_host),        cmocka_unit_test(processes_prepare_with_their_own),
-        cmocka_unit_test(memory_is_of_all_on_a_device), cmocka_unit_test(too_many_workers_are_refused),
-    };
-
-    return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
-}
+UNIT_MAIN("devices")

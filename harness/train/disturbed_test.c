@@ -76,7 +76,7 @@ static void assert_disturbed(json_t *record, const char *word, const struct dist
 
 /* Two processes of one host: a worker of 2 threads and a server use 3 of its 4 cores; of 3 busy ones 1.5 + 0.9 are
  * theirs: 0.6 and 0.02 x 4 of 3. The other host: a worker of 2 threads, 2.1 busy and 2 its own, nothing stolen. */
-static void ranks_of_a_host_are_summed_up(void **state)
+UNIT_TEST(ranks_of_a_host_are_summed_up)
 {
     static const struct disturbance first = { 0.02, 0.6, 0.68 / 3, 0.1 + 0.04 / 3, 2e9 },
                                     second = { 0, 0.1, 0.05, 0.115, 3e9 },
@@ -84,7 +84,6 @@ static void ranks_of_a_host_are_summed_up(void **state)
     json_t *record[MAX_RECORDS];
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     set_rank(&m.result.rank[0], "a", "", 7, &(struct window_load){ 2, 1.5, 4, 3, 0.02, 2e9 });
     set_rank(&m.result.rank[1], "b", "", 7, &(struct window_load){ 2, 2, 2, 2.1, 0, 3e9 });
@@ -99,13 +98,12 @@ static void ranks_of_a_host_are_summed_up(void **state)
 
 /* In threads, all ranks tell the time of the same process: it counts once, as the first tells it. More threads than
  * cores use all cores. */
-static void a_process_counts_once(void **state)
+UNIT_TEST(a_process_counts_once)
 {
     static const struct disturbance all = { 0, 0.5, 0.25, 0.115, NAN };
     json_t *record[MAX_RECORDS];
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     for (int i = 0; i < 3; i++)
         set_rank(&m.result.rank[i], "a", "k", 7, &(struct window_load){ 2, i == 0 ? 1.5 : 1.7, 0, 0, 0, 0 });
@@ -118,13 +116,12 @@ static void a_process_counts_once(void **state)
 
 /* Two host names, one kernel: the other's rank is none of the others. Both ask; the first's figures count. Processes
  * have a number for each host. */
-static void namespaces_of_one_machine_are_one(void **state)
+UNIT_TEST(namespaces_of_one_machine_are_one)
 {
     static const struct disturbance all = { 0, 0.25, 0.0625, 0.1125, NAN };
     json_t *record[MAX_RECORDS];
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     set_rank(&m.result.rank[0], "a", "k", 7, &(struct window_load){ 2, 1.5, 4, 4, 0, NAN });
     set_rank(&m.result.rank[1], "b", "k", 7, &(struct window_load){ 2, 1.25, 4, 3, 0.5, 1e9 });
@@ -136,12 +133,11 @@ static void namespaces_of_one_machine_are_one(void **state)
 }
 
 /* A rank that asked was lost; a system that tells nothing. */
-static void what_nobody_told_is_not_known(void **state)
+UNIT_TEST(what_nobody_told_is_not_known)
 {
     json_t *record[MAX_RECORDS];
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     for (int i = 0; i < 3; i++)
         set_rank(&m.result.rank[i], "a", "k", 7 + i, &(struct window_load){ 2, 1.5, 0, 0, 0, 0 });
@@ -152,12 +148,11 @@ static void what_nobody_told_is_not_known(void **state)
 }
 
 /* train.L4 */
-static void simulations_tell_nothing(void **state)
+UNIT_TEST(simulations_tell_nothing)
 {
     json_t *record[MAX_RECORDS];
     struct made_run m;
 
-    (void)state;
     made_allreduce(&m);
     for (int i = 0; i < 3; i++)
         set_rank(&m.result.rank[i], "a", "k", 7, &(struct window_load){ 2, 1.5, 4, 4, 0.5, 1e9 });
@@ -174,7 +169,7 @@ static const struct world_ops REAL = { .module = { .name = "threads" } },
 #define FREQUENCY "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"
 
 /* Between two readings 1.5 s of busy time and 0.25 s of stolen time go by, of two cores. */
-static void the_first_rank_of_a_host_asks(void **state)
+TREE_TEST(the_first_rank_of_a_host_asks)
 {
     struct tree *t = *state;
     struct host_load before;
@@ -203,7 +198,7 @@ static void the_first_rank_of_a_host_asks(void **state)
     }
 }
 
-static void nothing_is_read_in_virtual_time(void **state)
+TREE_TEST(nothing_is_read_in_virtual_time)
 {
     static const struct world w = { .ops = &VIRTUAL };
     struct tree *t = *state;
@@ -218,14 +213,4 @@ static void nothing_is_read_in_virtual_time(void **state)
     assert_int_equal(info.load.n_host_cores, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_of_a_host_are_summed_up),     cmocka_unit_test(a_process_counts_once),
-        cmocka_unit_test(namespaces_of_one_machine_are_one), cmocka_unit_test(what_nobody_told_is_not_known),
-        cmocka_unit_test(simulations_tell_nothing),          TREE_TEST(the_first_rank_of_a_host_asks),
-        TREE_TEST(nothing_is_read_in_virtual_time),
-    };
-
-    return cmocka_run_group_tests_name("disturbed", tests, NULL, NULL);
-}
+UNIT_MAIN("disturbed")

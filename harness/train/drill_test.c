@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* drill_test.c - which failure the options of a drill order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 static void prepare(struct train_job *out, const char *drill)
@@ -20,7 +16,7 @@ static void prepare(struct train_job *out, const char *drill)
         fail_msg("%s: %s", drill, rc_message());
 }
 
-static void options_order_it(void **state)
+UNIT_TEST(options_order_it)
 {
     static const struct {
         const char *options;
@@ -36,7 +32,6 @@ static void options_order_it(void **state)
     };
     struct train_job job;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct train_drill *is = &cases[i].is;
         prepare(&job, cases[i].options);
@@ -52,12 +47,11 @@ static void options_order_it(void **state)
 }
 
 /* A step of the run, the same one for the same seed and rank, another one for others. */
-static void a_step_is_drawn(void **state)
+UNIT_TEST(a_step_is_drawn)
 {
     int n_of_step[9] = { 0 };
     struct train_job job;
 
-    (void)state;
     for (int seed = 0; seed < 90; seed++) {
         char drill[80];
         snprintf(drill, sizeof drill, " --inject kill:1@random --seed %d", seed);
@@ -75,7 +69,7 @@ static void a_step_is_drawn(void **state)
         assert_in_range(n_of_step[i], 2, 25);
 }
 
-static void other_ranks_are_refused(void **state)
+UNIT_TEST(other_ranks_are_refused)
 {
     static const struct {
         const char *options, *says;
@@ -84,7 +78,6 @@ static void other_ranks_are_refused(void **state)
         { "--mode ps --workers 2 --servers 2 --inject stall:4", "--inject stall:4: ranks are 0 to 3" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_job job = { 0 };
         assert_int_equal(kit_prepare(&job, cases[i].options), RC_INVAL);
@@ -94,13 +87,4 @@ static void other_ranks_are_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_order_it),
-        cmocka_unit_test(a_step_is_drawn),
-        cmocka_unit_test(other_ranks_are_refused),
-    };
-
-    return cmocka_run_group_tests_name("drill", tests, NULL, NULL);
-}
+UNIT_MAIN("drill")

@@ -7,18 +7,13 @@
  *   elastic_train_test sim CASE  in virtual time, where a slow worker does less, and a lost one's batches are done
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/elastic.h"
 #include "harness/train/suite/train_kit.h"
 #include "models/workload.h"
@@ -63,7 +58,7 @@ static void were_taken_but(size_t n, size_t n_twice)
     assert_int_equal(n_again, n_twice);
 }
 
-static void what_it_does_not_go_with_is_refused(void **state)
+UNIT_TEST(what_it_does_not_go_with_is_refused)
 {
     static const struct {
         const char *options, *says;
@@ -95,7 +90,6 @@ static void what_it_does_not_go_with_is_refused(void **state)
         { "--mode ps --workers 2 --on-loss abort", "--on-loss abort ends it; leave out one of the two" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_job job = { 0 };
         char text[256];
@@ -118,7 +112,7 @@ static size_t server_bytes_of(const char *options)
 
 /* Of each chunk a server notes a bit for each batch, and the first one four numbers for each worker, and when each
  * round ended; with a replica it has the same of another server, and once more on its way to a new one. */
-static void memory_of_servers_is_counted(void **state)
+UNIT_TEST(memory_of_servers_is_counted)
 {
     const size_t n_plain = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --on-loss report");
     const size_t n_one = server_bytes_of("--model lenet --mode ps --workers 2 --steps 64000 --elastic");
@@ -130,18 +124,16 @@ static void memory_of_servers_is_counted(void **state)
     const size_t n_both =
         server_bytes_of("--model lenet --mode ps --workers 2 --servers 2 --steps 64000 --elastic --replicas 1");
 
-    (void)state;
     assert_int_equal(n_one - n_plain, n_book);
     assert_int_equal(n_both - n_followed, 3 * n_book);
     assert_int_equal(n_many - n_one, 7 * (2 * 64000 / 8 + 8)); /* LeNet has 8 segments: weights and biases */
 }
 
 /* It implies --on-loss report, for one worker, too; without it nothing is handed out. */
-static void a_job_knows_its_batches(void **state)
+UNIT_TEST(a_job_knows_its_batches)
 {
     struct train_job job = { 0 };
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model linear --mode ps --workers 3 --steps 7 --elastic"), RC_OK);
     assert_int_equal(job.exchange.n_batches, 21);
     assert_int_equal(train_most_steps(&job), 21);
@@ -173,11 +165,10 @@ static void is_whole(const struct train_result *r, uint64_t n_steps, uint64_t n_
 }
 
 /* One worker gets the batches in order, and so does what it does without. */
-static void one_worker_ends_with_the_same_bits(void **state)
+UNIT_TEST(one_worker_ends_with_the_same_bits)
 {
     struct train_result plain, elastic;
 
-    (void)state;
     kit_must_train(&plain, LENET "--workers 1 --servers 2 --steps 20 --lr-scaling linear:0.1");
     were_taken(0, 20);
     kit_must_train(&elastic, LENET "--workers 1 --servers 2 --steps 20 --lr-scaling linear:0.1 --elastic");
@@ -191,13 +182,12 @@ static void one_worker_ends_with_the_same_bits(void **state)
 }
 
 /* What a run of several is saved as one goes on from. */
-static void a_saved_run_goes_on(void **state)
+UNIT_TEST(a_saved_run_goes_on)
 {
     char path[] = "/tmp/elastic_train_test.XXXXXX", text[256];
     const int file = mkstemp(path);
     struct train_result first, second;
 
-    (void)state;
     assert_true(file >= 0);
     close(file);
     kit_must_train(&first, LENET "--workers 3 --steps 10 --elastic");
@@ -218,7 +208,7 @@ static void a_saved_run_goes_on(void **state)
 /* --- figures, of a made-up result --- */
 
 /* Rounds of 2 workers x batch 5 end every 0.1 s: 100 samples/s, whatever the worker that is left has stamped. */
-static void throughput_is_of_all_batches_V1(void **state)
+UNIT_TEST(throughput_is_of_all_batches_V1)
 {
     enum { N_ROUNDS = 21 };
     struct step_stamp stamp[3] = { { .start_ns = 0, .ready_ns = 1, .end_ns = 2 },
@@ -250,7 +240,6 @@ static void throughput_is_of_all_batches_V1(void **state)
     struct steps_summary s;
     char text[160];
 
-    (void)state;
     for (uint64_t i = 0; i < N_ROUNDS; i++)
         round_ns[i] = (i + 1) * 100000000;
     assert_int_equal(train_measure(&s, &job, &r, &steps), RC_OK);
@@ -273,7 +262,7 @@ static void throughput_is_of_all_batches_V1(void **state)
 }
 
 /* A worker that is left alone does all. */
-static void a_worker_may_do_all_batches(void **state)
+UNIT_TEST(a_worker_may_do_all_batches)
 {
     static const struct {
         const char *options;
@@ -283,7 +272,6 @@ static void a_worker_may_do_all_batches(void **state)
         { "--servers 4 --steps 40 --replicas 1", 120 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_job job = { 0 };
         char text[256];
@@ -295,7 +283,7 @@ static void a_worker_may_do_all_batches(void **state)
 }
 
 /* Who had the book was lost when all was over: another one that follows it knows it, or nobody does. */
-static void a_book_is_that_of_its_follower_or_not_known(void **state)
+UNIT_TEST(a_book_is_that_of_its_follower_or_not_known)
 {
     struct train_job job = { .n_workers = 2, .opts = { .batch = 5 }, .exchange = { .n_batches = 42 } };
     struct train_rank_info rank[] = {
@@ -309,7 +297,6 @@ static void a_book_is_that_of_its_follower_or_not_known(void **state)
     struct train_result r = { .n_workers = 1, .n_ranks = 3, .n_steps = 3, .rank = rank };
     char text[256];
 
-    (void)state;
     assert_int_equal(elastic_book_rank(&r), 2);
     assert_string_equal(elastic_text(text, sizeof text, &job, &r),
                         "41: 41 of 42 batches, 3 handed out again, 5 samples lost");
@@ -329,14 +316,13 @@ static void a_book_is_that_of_its_follower_or_not_known(void **state)
 }
 
 /* Who may take a server's place has its parameters, too. */
-static void memory_of_a_slice_to_take_over_is_counted(void **state)
+UNIT_TEST(memory_of_a_slice_to_take_over_is_counted)
 {
     const char *const run =
         "--model lenet --mode ps --workers 2 --servers 2 --on-loss report --optimizer adam --lr 0.01";
     const size_t n_plain = server_bytes_of(run);
     char text[256];
 
-    (void)state;
     (void)snprintf(text, sizeof text, "%s --replicas 1", run);
     assert_int_equal(server_bytes_of(text), 2 * n_plain);
     struct train_job job = { 0 };
@@ -351,11 +337,10 @@ static void memory_of_a_slice_to_take_over_is_counted(void **state)
 
 static const char *sim_case;
 
-static void in_sim(void **state)
+UNIT_TEST_OF("sim", in_sim)
 {
     struct train_result r;
 
-    (void)state;
     if (strcmp(sim_case, "slow") == 0) { /* who is slow does less, and the others what is left */
         kit_must_train(&r, LENET "--world sim --workers 3 --servers 2 --steps 12 --elastic --inject rank:2=0.25");
         is_whole(&r, 12, 3);
@@ -408,22 +393,6 @@ static void in_sim(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_it_does_not_go_with_is_refused),
-        cmocka_unit_test(a_job_knows_its_batches),
-        cmocka_unit_test(one_worker_ends_with_the_same_bits),
-        cmocka_unit_test(a_saved_run_goes_on),
-        cmocka_unit_test(throughput_is_of_all_batches_V1),
-        cmocka_unit_test(memory_of_servers_is_counted),
-        cmocka_unit_test(memory_of_a_slice_to_take_over_is_counted),
-        cmocka_unit_test(a_book_is_that_of_its_follower_or_not_known),
-        cmocka_unit_test(a_worker_may_do_all_batches),
-    };
-    const struct CMUnitTest sim[] = { cmocka_unit_test(in_sim) };
-
-    if (argc > 2) {
-        sim_case = argv[2];
-        return cmocka_run_group_tests_name("elastic in sim", sim, NULL, NULL);
-    }
-    return cmocka_run_group_tests_name("elastic", tests, NULL, NULL);
+    sim_case = argc > 2 ? argv[2] : NULL;
+    return unit_run("elastic", sim_case ? "sim" : NULL, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchange_plan_test.c - what is said of the exchange of a job: lenet has 13706 parameters, 54824 bytes, linear two. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "allreduce/collective_list.h"
 #include "allreduce/sync_allreduce.h"
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
 #include "harness/net/transport.h"
@@ -81,9 +76,8 @@ static const struct {
       "5 buckets, 6 chunks, overlap off (auto: all workers are on one host), priority off", "", true },
 };
 
-static void what_is_said(void **state)
+UNIT_TEST(what_is_said)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         char text[256], useless[USELESS_EXCHANGE_BYTES];
         struct train_job job = { 0 };
@@ -101,12 +95,11 @@ static void what_is_said(void **state)
     }
 }
 
-static void a_choice_is_said_with_its_reason(void **state)
+UNIT_TEST(a_choice_is_said_with_its_reason)
 {
     struct train_job job = { 0 };
     char text[256];
 
-    (void)state;
     assert_int_equal(
         kit_prepare(&job, "--model lenet --world sim --mode allreduce --workers 3 --partition-bytes 54820"), RC_OK);
     const struct overlap_choice chosen = job_overlap_choose(&job, 3, true, NULL);
@@ -115,7 +108,7 @@ static void a_choice_is_said_with_its_reason(void **state)
     train_job_free(&job);
 }
 
-static void chunks_at_once_are_said(void **state)
+UNIT_TEST(chunks_at_once_are_said)
 {
     static const char *const texts[] = { "1 bucket, 4 chunks, overlap off, priority off",
                                          "1 bucket, 4 chunks, one after the other, overlap off, priority off",
@@ -123,7 +116,6 @@ static void chunks_at_once_are_said(void **state)
     struct train_job job = { 0 };
     char text[256];
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model lenet --mode ps --overlap off --partition-bytes 16Ki"), RC_OK);
     for (int n = 0; n < 3; n++) {
         const struct overlap_choice chosen = { .n_in_flight = n };
@@ -285,11 +277,10 @@ static enum rc run(struct plan plan)
     return world_run(threads, &opts, N_RANKS, body, &plan);
 }
 
-static void sums_are_over_those_that_have_them(void **state)
+UNIT_TEST(sums_are_over_those_that_have_them)
 {
     static const struct bucket_opts buckets[] = { { 0, 0 }, { 4, 0 }, { 0, 12 }, { 60, 20 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof buckets / sizeof *buckets; i++)
         for (int overlap = 0; overlap < 2; overlap++)
             if (run((struct plan){ .buckets = buckets[i], .odd_rank = -1, .overlap = overlap }) != RC_OK)
@@ -297,11 +288,10 @@ static void sums_are_over_those_that_have_them(void **state)
 }
 
 /* Both shards are 2 chunks of 16 bytes, or of 12 bytes 2 and 3. */
-static void an_order_of_worker_0_is_of_equally_many_chunks(void **state)
+UNIT_TEST(an_order_of_worker_0_is_of_equally_many_chunks)
 {
     struct plan plan = { .buckets = { 0, 16 }, .odd_rank = -1, .overlap = true, .priority = true };
 
-    (void)state;
     if (run(plan) != RC_OK)
         fail_msg("%s", rc_message());
     plan.buckets.partition_bytes = 12;
@@ -313,11 +303,10 @@ static void an_order_of_worker_0_is_of_equally_many_chunks(void **state)
     assert_int_equal(run(plan), RC_OK);
 }
 
-static void other_plans_are_found(void **state)
+UNIT_TEST(other_plans_are_found)
 {
     static const struct bucket_opts by_segments = { 4, 0 };
 
-    (void)state;
     assert_int_equal(run((struct plan){ .buckets = by_segments, .odd_rank = 3, .is_of_common = true }), RC_MISMATCH);
     if (!strstr(rc_message(), "rank 3 cuts the gradients into 2 chunks, rank 0 into 2, or elsewhere"))
         fail_msg("%s", rc_message());
@@ -327,16 +316,4 @@ static void other_plans_are_found(void **state)
         fail_msg("%s", rc_message());
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_said),
-        cmocka_unit_test(a_choice_is_said_with_its_reason),
-        cmocka_unit_test(chunks_at_once_are_said),
-        cmocka_unit_test(sums_are_over_those_that_have_them),
-        cmocka_unit_test(an_order_of_worker_0_is_of_equally_many_chunks),
-        cmocka_unit_test(other_plans_are_found),
-    };
-
-    return cmocka_run_group_tests_name("exchange_plan", tests, NULL, NULL);
-}
+UNIT_MAIN("exchange_plan")

@@ -8,19 +8,14 @@
  *   drills_count_steps_on      in a resumed run a drill's step is the training's
  *   keeps_results_without_a_timeline
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "allreduce/sync_allreduce.h"
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 #include "models/engine/training.h"
 
@@ -80,12 +75,11 @@ static enum rc run_with(const char *options, enum rc (*sum)(struct sync *s, size
     return rc;
 }
 
-static void says_what_to_do(void **state)
+UNIT_TEST(says_what_to_do)
 {
     const char *said;
     char options[128], limit[128];
 
-    (void)state;
     (void)snprintf(options, sizeof options, "--model linear --mode allreduce --workers 2 --steps 5 --stall-abort-s %d",
                    STALL_S);
     (void)snprintf(limit, sizeof limit,
@@ -98,13 +92,12 @@ static void says_what_to_do(void **state)
 }
 
 /* Steps of seconds, and a limit of 0.2 s. Regression: a long step of virtual time ended the run. */
-static void virtual_time_has_no_limit(void **state)
+UNIT_TEST(virtual_time_has_no_limit)
 {
     struct train_result r = { 0 };
     static const char options[] =
         "--world sim --compute hollow --model vgg16 --mode ps --workers 2 --batch 64 --steps 2 --stall-abort-s 0.1";
 
-    (void)state;
     if (kit_train(&r, options, NULL, 0) != RC_OK)
         fail_msg("%s: %s", options, rc_message());
     assert_int_equal(r.n_steps, 2);
@@ -113,9 +106,8 @@ static void virtual_time_has_no_limit(void **state)
 }
 
 /* Regression: a failure of the communicator counted as the loss of a rank. */
-static void keeps_its_code(void **state)
+UNIT_TEST(keeps_its_code)
 {
-    (void)state;
     atomic_store(&awaits_failure, true);
     assert_int_equal(run_with("--model linear --mode allreduce --workers 2 --steps 5 --overlap on", sum_damaged),
                      RC_MISMATCH);
@@ -124,13 +116,12 @@ static void keeps_its_code(void **state)
 
 /* The drill is in step 25 of the training, the fifth of the resumed run: five are done.
  * Regression: after --resume a drill counted its steps from 1 again. */
-static void drills_count_steps_on(void **state)
+UNIT_TEST(drills_count_steps_on)
 {
     static const char ways[] = "--model linear --mode allreduce --workers 3";
     char options[256], folder[] = "gm_failure_test.XXXXXX", path[64];
     struct train_result r = { 0 };
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/c", folder);
     snprintf(options, sizeof options, "%s --steps 20", ways);
@@ -162,13 +153,12 @@ static enum rc body(struct world *w, void *arg)
 }
 
 /* The timeline cannot be written: what was trained is there, and the reason is. */
-static void keeps_results_without_a_timeline(void **state)
+UNIT_TEST(keeps_results_without_a_timeline)
 {
     static const char options[] = "--model linear --mode allreduce --workers 2 --steps 20";
     struct train_result whole = { 0 };
     struct run run = { 0 };
 
-    (void)state;
     assert_int_equal(kit_train(&whole, options, NULL, 0), RC_OK);
     assert_int_equal(whole.timeline_rc, RC_OK);
     assert_int_equal(kit_prepare(&run.job, options), RC_OK);
@@ -187,17 +177,4 @@ static void keeps_results_without_a_timeline(void **state)
     train_job_free(&run.job);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_to_do),
-        cmocka_unit_test(virtual_time_has_no_limit),
-        cmocka_unit_test(keeps_its_code),
-        cmocka_unit_test(drills_count_steps_on),
-        cmocka_unit_test(keeps_results_without_a_timeline),
-    };
-
-    if (argc == 2)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("failures", tests, NULL, NULL);
-}
+UNIT_MAIN("failures")

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_test.c - a copy from the device that fails, whichever it is, fails the run: nothing wrong is kept or sent. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/compute/suite/fake_device.h"
 #include "harness/train/suite/train_kit.h"
 
@@ -68,7 +63,7 @@ out:
 }
 
 /* Regression: a failed copy from the device became a checkpoint. */
-static void every_get_is_judged(void **state)
+UNIT_TEST(every_get_is_judged)
 {
     static const char *const runs[] = {
         "--model linear --mode single --batch 4 --steps 3 --momentum 0.9 --save x --save-every 2",
@@ -80,7 +75,6 @@ static void every_get_is_judged(void **state)
     char path[] = "/tmp/fetch_test.XXXXXX";
     const int file = mkstemp(path);
 
-    (void)state;
     assert_true(file >= 0);
     (void)close(file);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
@@ -96,9 +90,4 @@ static void every_get_is_judged(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_get_is_judged) };
-
-    return cmocka_run_group_tests_name("fetch", tests, NULL, NULL);
-}
+UNIT_MAIN("fetch")

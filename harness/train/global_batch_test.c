@@ -2,16 +2,12 @@
 /* global_batch_test.c - --global-batch: what each worker has of it, what is refused, and what a run ends in. */
 #include "harness/train/job_batch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
-static void each_worker_has_its_part_F1(void **state)
+UNIT_TEST(each_worker_has_its_part_F1)
 {
     static const struct {
         const char *options;
@@ -26,7 +22,6 @@ static void each_worker_has_its_part_F1(void **state)
         { "--model lenet --mode none --workers 3", 32, 0, false },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct train_job job = { 0 };
         if (kit_prepare(&job, known[i].options) != RC_OK)
@@ -48,9 +43,8 @@ static void assert_refused(const char *options, const char *message)
         fail_msg("%s: %s \"%s\" is not \"%s\"", options, rc_name(rc), rc_message(), message);
 }
 
-static void what_is_refused_F1_F3(void **state)
+UNIT_TEST(what_is_refused_F1_F3)
 {
-    (void)state;
     assert_refused("--model linear --mode allreduce --workers 4 --global-batch 66",
                    "--global-batch 66: is not divisible by 4 workers; use 64 or 68, or other --workers");
     assert_refused("--model linear --mode none --workers 4 --global-batch 3",
@@ -70,11 +64,10 @@ static void what_is_refused_F1_F3(void **state)
 }
 
 /* Errors that are about something else stay as they are. */
-static void other_errors_are_not_explained(void **state)
+UNIT_TEST(other_errors_are_not_explained)
 {
     struct train_job job = { 0 };
 
-    (void)state;
     assert_int_equal(
         kit_prepare(&job, "--model lenet --mode allreduce --workers 2 --global-batch 32 --data /no/such/file"),
         RC_INVAL);
@@ -84,11 +77,10 @@ static void other_errors_are_not_explained(void **state)
 }
 
 /* The same bits as with the batch of each worker given. */
-static void a_part_is_a_batch_F1(void **state)
+UNIT_TEST(a_part_is_a_batch_F1)
 {
     struct train_result part = { 0 }, whole = { 0 };
 
-    (void)state;
     if (kit_train(&part, "--model linear --mode allreduce --workers 2 --global-batch 32 --steps 20", NULL, 0) !=
             RC_OK ||
         kit_train(&whole, "--model linear --mode allreduce --workers 2 --batch 16 --steps 20", NULL, 0) != RC_OK)
@@ -100,14 +92,4 @@ static void a_part_is_a_batch_F1(void **state)
     train_result_free(&whole);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_worker_has_its_part_F1),
-        cmocka_unit_test(what_is_refused_F1_F3),
-        cmocka_unit_test(other_errors_are_not_explained),
-        cmocka_unit_test(a_part_is_a_batch_F1),
-    };
-
-    return cmocka_run_group_tests_name("global_batch", tests, NULL, NULL);
-}
+UNIT_MAIN("global_batch")

@@ -5,16 +5,11 @@
  * usage: input_test equal | refused | others
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 /* Final parameters, losses of all steps and the evaluation: to the bit. */
@@ -44,7 +39,7 @@ static void fed_as_direct(const char *options)
     train_result_free(&fed);
 }
 
-static void equal_in_every_mode(void **state)
+UNIT_TEST_OF("equal", equal_in_every_mode)
 {
     static const char *const way[] = {
         "--mode single",
@@ -61,7 +56,6 @@ static void equal_in_every_mode(void **state)
         "--mode none --forward-only --workers 2",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
         char options[256];
         (void)snprintf(options, sizeof options, "--model lenet --batch 16 --steps 10 %s", way[i]);
@@ -70,14 +64,13 @@ static void equal_in_every_mode(void **state)
 }
 
 /* Batches that a background thread would load, and images of three channels. */
-static void equal_with_prefetch(void **state)
+UNIT_TEST_OF("equal", equal_with_prefetch)
 {
-    (void)state;
     fed_as_direct("--model resnet8 --image-size 32 --width-divisor 8 --batch 64 --steps 4 --mode allreduce --workers 2 "
                   "--eval-samples 70");
 }
 
-static void refused(void **state)
+UNIT_TEST_OF("refused", refused)
 {
     static const struct {
         const char *options, *why;
@@ -89,7 +82,6 @@ static void refused(void **state)
     };
     struct train_job job = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
         char text[256];
         (void)snprintf(text, sizeof text, "%s%s", kind[i].options,
@@ -103,12 +95,11 @@ static void refused(void **state)
 }
 
 /* Under a launcher the driver is one of the ranks that were launched. */
-static void launched_ranks_are_counted(void **state)
+UNIT_TEST_OF("refused", launched_ranks_are_counted)
 {
     const struct world_ops *mpi;
     struct train_job job = { 0 };
 
-    (void)state;
     if (world_find(&mpi, "mpi") != RC_OK)
         skip(); /* not built in */
     assert_int_equal(kit_prepare_launched(&job, "--world mpi --model lenet --mode ps --servers 2 --input feed", 6),
@@ -124,12 +115,11 @@ static void launched_ranks_are_counted(void **state)
     assert_non_null(strstr(rc_message(), "a worker and the driver are 2"));
 }
 
-static void synthetic_has_the_shape_of_the_files(void **state)
+UNIT_TEST_OF("others", synthetic_has_the_shape_of_the_files)
 {
     struct train_job direct, made;
     struct train_result a, b;
 
-    (void)state;
     assert_int_equal(kit_prepare(&direct, "--model lenet --mode single"), RC_OK);
     assert_int_equal(kit_prepare(&made, "--model lenet --mode single --input synthetic"), RC_OK);
     assert_string_equal(direct.dataset->name, "digits");
@@ -147,11 +137,10 @@ static void synthetic_has_the_shape_of_the_files(void **state)
 }
 
 /* Every step of a fed worker has waited for its batch: it has to come by message. */
-static void waits_are_in_the_stamps(void **state)
+UNIT_TEST_OF("others", waits_are_in_the_stamps)
 {
     struct train_result r;
 
-    (void)state;
     kit_must_train(&r, "--model lenet --mode allreduce --workers 2 --steps 12 --input feed");
     double sum_s = 0;
     for (size_t i = 0; i < 24; i++) {
@@ -163,20 +152,4 @@ static void waits_are_in_the_stamps(void **state)
     train_result_free(&r);
 }
 
-int main(int argc, char **argv)
-{
-    const char *which = argc == 2 ? argv[1] : "";
-    const struct CMUnitTest equal[] = { cmocka_unit_test(equal_in_every_mode), cmocka_unit_test(equal_with_prefetch) };
-    const struct CMUnitTest refusals[] = { cmocka_unit_test(refused), cmocka_unit_test(launched_ranks_are_counted) };
-    const struct CMUnitTest others[] = { cmocka_unit_test(synthetic_has_the_shape_of_the_files),
-                                         cmocka_unit_test(waits_are_in_the_stamps) };
-
-    if (strcmp(which, "equal") == 0)
-        return cmocka_run_group_tests(equal, NULL, NULL);
-    if (strcmp(which, "refused") == 0)
-        return cmocka_run_group_tests(refusals, NULL, NULL);
-    if (strcmp(which, "others") == 0)
-        return cmocka_run_group_tests(others, NULL, NULL);
-    fprintf(stderr, "usage: input_test equal | refused | others\n");
-    return 2;
-}
+UNIT_MAIN("input")

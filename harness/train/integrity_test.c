@@ -8,18 +8,13 @@
  * integrity_test.c healthy WORLD N       none is found
  * integrity_test.c slow WAY              in sim: exactly as slow as ordered
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/train/integrity.h"
 #include "harness/train/suite/train_kit.h"
 
@@ -28,12 +23,11 @@ enum { EXIT_SKIPPED = 77 };
 /* --- the judgement --- */
 
 /* train.Y3: each bit of each element counts, and so does its place. */
-static void every_bit_counts(void **state)
+UNIT_TEST(every_bit_counts)
 {
     float x[5] = { 1.0f, -2.0f, 0.0f, 4.0f, 0.5f };
     const uint64_t whole = integrity_hash(x, 5);
 
-    (void)state;
     for (size_t i = 0; i < 5; i++)
         for (int bit = 0; bit < 32; bit++) {
             uint32_t bits;
@@ -52,12 +46,11 @@ static void every_bit_counts(void **state)
 }
 
 /* Two signs that change, each the highest bit of a word. */
-static void two_signs_do_not_cancel(void **state)
+UNIT_TEST(two_signs_do_not_cancel)
 {
     float x[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     const uint64_t whole = integrity_hash(x, 8);
 
-    (void)state;
     for (int i = 0; i < 8; i++)
         for (int k = i + 1; k < 8; k++) {
             x[i] = -x[i];
@@ -92,11 +85,10 @@ static void assert_corruption(const struct train_checks *c, int i, int rank, int
 }
 
 /* train.Y2 */
-static void the_majority_is_right(void **state)
+UNIT_TEST(the_majority_is_right)
 {
     struct train_checks c = judged("111 111 111", 3);
 
-    (void)state;
     assert_int_equal(c.n_corruptions, 0);
     assert_int_equal(c.n_done, 7);
     c = judged("121 111 111", 3); /* rank 0 may be wrong, too */
@@ -192,9 +184,8 @@ static void assert_caught(int n_workers, int rank, int flip, int every, int foun
     end(&run);
 }
 
-static void a_flip_is_caught_at_the_next_check(void **state)
+UNIT_TEST(a_flip_is_caught_at_the_next_check)
 {
-    (void)state;
     assert_caught(2, 1, 7, 5, 9, "");
     assert_caught(3, 0, 9, 5, 9, ""); /* in the very step */
     assert_caught(3, 2, 10, 5, 14, "--overlap on --bucket-bytes 4Ki");
@@ -203,12 +194,11 @@ static void a_flip_is_caught_at_the_next_check(void **state)
 }
 
 /* In the very step: also in the first one, whose update is the rate, whatever the gradient is but for its sign. */
-static void a_flip_shows_with_every_optimiser(void **state)
+UNIT_TEST(a_flip_shows_with_every_optimiser)
 {
     static const char *const options[] = { "--optimizer adam", "--optimizer adagrad",
                                            "--optimizer adam --overlap on --bucket-bytes 4Ki" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         assert_caught(3, 1, 0, 1, 0, options[i]);
         assert_caught(3, 2, 8, 1, 8, options[i]);
@@ -218,13 +208,12 @@ static void a_flip_shows_with_every_optimiser(void **state)
 
 /* Which tensor: the seed draws an element, and with one chunk for each tensor the flip stays in that one's. */
 /* Workers hold what they have pulled, and a flip until they pull again; servers have no part in it. */
-static void a_flip_beside_servers_shows_in_its_step(void **state)
+UNIT_TEST(a_flip_beside_servers_shows_in_its_step)
 {
     static const char *const options[] = { "--optimizer adam", "--optimizer adagrad --servers 2 --bucket-bytes 4Ki",
                                            "--momentum 0.9 --overlap on --bucket-bytes 4Ki", "--compression topk:0.5" };
     char text[200];
 
-    (void)state;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         snprintf(text, sizeof text, "--mode ps --consistency sync %s", options[i]);
         assert_caught(3, 1, 0, 1, 0, text);
@@ -233,9 +222,8 @@ static void a_flip_beside_servers_shows_in_its_step(void **state)
     }
 }
 
-static void the_segment_is_the_flipped_one(void **state)
+UNIT_TEST(the_segment_is_the_flipped_one)
 {
-    (void)state;
     for (int seed = 1; seed <= 6; seed++) {
         struct one_run run;
         char options[200];
@@ -251,7 +239,7 @@ static void the_segment_is_the_flipped_one(void **state)
 }
 
 /* Without a flip nothing is found, and checking changes no bit. */
-static void healthy_runs_stay_as_they_are(void **state)
+UNIT_TEST(healthy_runs_stay_as_they_are)
 {
     static const char *const options[] = {
         "",
@@ -263,7 +251,6 @@ static void healthy_runs_stay_as_they_are(void **state)
         "--mode ps --consistency sync --servers 2 --optimizer adagrad --overlap on --bucket-bytes 4Ki"
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         struct one_run plain, checked;
         char text[200];
@@ -283,12 +270,11 @@ static void healthy_runs_stay_as_they_are(void **state)
 }
 
 /* Of a run that goes on, steps are those of the whole training. */
-static void steps_count_on(void **state)
+UNIT_TEST(steps_count_on)
 {
     struct one_run first, second;
     char path[] = "/tmp/integrity_test.XXXXXX", text[200];
 
-    (void)state;
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
@@ -305,11 +291,10 @@ static void steps_count_on(void **state)
 }
 
 /* The same bits, whoever is slow. */
-static void a_slow_rank_changes_no_bit(void **state)
+UNIT_TEST(a_slow_rank_changes_no_bit)
 {
     struct one_run plain, slow;
 
-    (void)state;
     train(&plain, 2, "--model lenet --steps 6");
     train(&slow, 2, "--model lenet --steps 6 --inject rank:0=0.9");
     assert_memory_equal(plain.result.final.param, slow.result.final.param, plain.result.final.n_params * sizeof(float));
@@ -318,7 +303,7 @@ static void a_slow_rank_changes_no_bit(void **state)
 }
 
 /* train.Y4, and what a drill cannot do. */
-static void what_cannot_be_is_refused(void **state)
+UNIT_TEST(what_cannot_be_is_refused)
 {
     static const struct {
         const char *options, *says;
@@ -348,7 +333,6 @@ static void what_cannot_be_is_refused(void **state)
         { "--mode ps --workers 2 --inject rank:1=2", "--inject rank:1=2: name its speed" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct train_job job = { 0 };
         assert_int_equal(kit_prepare(&job, bad[i].options), RC_INVAL);
@@ -367,32 +351,29 @@ static int number(const char *digits)
     return (int)strtol(digits, NULL, 10);
 }
 
-static void a_flip_is_caught(void **state)
+UNIT_TEST_OF("flip", a_flip_is_caught)
 {
     const int n_workers = number(args[3]), rank = number(args[4]);
     char more[64];
 
-    (void)state;
     snprintf(more, sizeof more, "--world %s", args[2]);
     assert_caught(n_workers, rank, 6, 4, 7, more);
 }
 
-static void a_flip_beside_a_server_is_caught(void **state)
+UNIT_TEST_OF("beside", a_flip_beside_a_server_is_caught)
 {
     const int n_workers = number(args[3]), rank = number(args[4]);
     char more[128];
 
-    (void)state;
     snprintf(more, sizeof more, "--mode ps --consistency sync --optimizer adam --world %s", args[2]);
     assert_caught(n_workers, rank, 7, 4, 7, more);
 }
 
-static void nothing_is_found(void **state)
+UNIT_TEST_OF("healthy", nothing_is_found)
 {
     struct one_run run;
     char options[128];
 
-    (void)state;
     snprintf(options, sizeof options, "--world %s --model lenet --steps 9 --verify-every 4", args[2]);
     train(&run, number(args[3]), options);
     if (is_root(&run)) {
@@ -405,14 +386,13 @@ static void nothing_is_found(void **state)
 
 /* 1 / 0.8 of what the others take. With overlap its own updates run beside its computing more than those of the others,
  * who wait then. */
-static void as_slow_as_ordered(void **state)
+UNIT_TEST_OF("slow", as_slow_as_ordered)
 {
     struct step_parts parts[3];
     struct train_summary s;
     struct one_run run;
     char options[200];
 
-    (void)state;
     snprintf(options, sizeof options, "--world sim --model lenet --steps 10 --inject rank:1=0.8 %s",
              strcmp(args[2], "overlap") == 0 ? "--overlap on --bucket-bytes 4Ki" : "");
     train(&run, 3, options);
@@ -427,35 +407,12 @@ static void as_slow_as_ordered(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_bit_counts),
-        cmocka_unit_test(two_signs_do_not_cancel),
-        cmocka_unit_test(the_majority_is_right),
-        cmocka_unit_test(a_flip_is_caught_at_the_next_check),
-        cmocka_unit_test(a_flip_shows_with_every_optimiser),
-        cmocka_unit_test(a_flip_beside_servers_shows_in_its_step),
-        cmocka_unit_test(the_segment_is_the_flipped_one),
-        cmocka_unit_test(healthy_runs_stay_as_they_are),
-        cmocka_unit_test(steps_count_on),
-        cmocka_unit_test(a_slow_rank_changes_no_bit),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-    const struct CMUnitTest flip[] = { cmocka_unit_test(a_flip_is_caught) };
-    const struct CMUnitTest beside[] = { cmocka_unit_test(a_flip_beside_a_server_is_caught) };
-    const struct CMUnitTest healthy[] = { cmocka_unit_test(nothing_is_found) };
-    const struct CMUnitTest slow[] = { cmocka_unit_test(as_slow_as_ordered) };
     const struct world_ops *world;
 
     args = (const char **)argv;
-    if (argc == 1)
-        return cmocka_run_group_tests_name("integrity", tests, NULL, NULL);
-    if (world_find(&world, strcmp(argv[1], "slow") == 0 ? "sim" : argv[2]) != RC_OK) {
+    if (argc > 1 && world_find(&world, strcmp(argv[1], "slow") == 0 ? "sim" : argv[2]) != RC_OK) {
         printf("skipped: %s\n", rc_message());
         return EXIT_SKIPPED;
     }
-    if (strcmp(argv[1], "beside") == 0)
-        return cmocka_run_group_tests_name("beside", beside, NULL, NULL);
-    return strcmp(argv[1], "flip") == 0      ? cmocka_run_group_tests_name("flip", flip, NULL, NULL)
-           : strcmp(argv[1], "healthy") == 0 ? cmocka_run_group_tests_name("healthy", healthy, NULL, NULL)
-                                             : cmocka_run_group_tests_name("slow", slow, NULL, NULL);
+    return unit_run("integrity", argc > 1 ? argv[1] : NULL, NULL, NULL);
 }

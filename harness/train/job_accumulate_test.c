@@ -2,16 +2,12 @@
 /* job_accumulate_test.c - --accumulate: the same updates, to the bit, and what is refused. */
 #include "harness/train/job_batch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 static void assert_same_bits(const char *a_options, const char *b_options)
@@ -29,9 +25,8 @@ static void assert_same_bits(const char *a_options, const char *b_options)
 }
 
 /* Two workers have the micro-batches of one, and the mean of two gradients is halved as exactly. */
-static void micro_batches_are_workers_one_by_one(void **state)
+UNIT_TEST(micro_batches_are_workers_one_by_one)
 {
-    (void)state;
     assert_same_bits("--model lenet --steps 5 --mode single --batch 16 --accumulate 2",
                      "--model lenet --steps 5 --mode allreduce --reducer ring --workers 2 --batch 8");
     assert_same_bits(
@@ -42,14 +37,13 @@ static void micro_batches_are_workers_one_by_one(void **state)
 }
 
 /* Nor does it matter how they are exchanged and read. */
-static void bits_are_those_of_any_exchange(void **state)
+UNIT_TEST(bits_are_those_of_any_exchange)
 {
     static const char *const with[] = { "--overlap on", "--input feed", "--reducer shm", "--partition-bytes 4Ki" };
     static const char plain[] =
         "--model lenet --steps 4 --mode allreduce --workers 2 --batch 8 --accumulate 4 --overlap off";
     char options[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof with / sizeof *with; i++) {
         (void)snprintf(options, sizeof options,
                        "--model lenet --steps 4 --mode allreduce --workers 2 --batch 8 "
@@ -59,12 +53,11 @@ static void bits_are_those_of_any_exchange(void **state)
     }
 }
 
-static void a_resumed_run_goes_on_alike(void **state)
+UNIT_TEST(a_resumed_run_goes_on_alike)
 {
     char path[] = "/tmp/job_accumulate_test.XXXXXX";
     const int file = mkstemp(path);
 
-    (void)state;
     assert_true(file >= 0);
     (void)close(file);
     kit_goes_on_alike("--model lenet --mode allreduce --workers 2 --batch 8 --accumulate 2", 2, 5, path);
@@ -72,11 +65,10 @@ static void a_resumed_run_goes_on_alike(void **state)
 }
 
 /* Worker 1 of 2 has the samples 8 to 15 of each 16, in parts of 2. */
-static void the_order_of_a_worker(void **state)
+UNIT_TEST(the_order_of_a_worker)
 {
     struct train_job job = { 0 };
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model lenet --mode allreduce --workers 2 --batch 8 --accumulate 4"), RC_OK);
     const struct batch_order order = job_batch_order(&job, 1);
     const uint64_t taken[] = { 8, 10, 12, 14, 24, 26, 28, 30, 40 };
@@ -91,12 +83,11 @@ static void the_order_of_a_worker(void **state)
     train_job_free(&job);
 }
 
-static void what_is_said_of_a_batch(void **state)
+UNIT_TEST(what_is_said_of_a_batch)
 {
     struct train_job job = { .opts = { .batch = 16, .accumulate = 4, .global_batch = 64 } };
     char text[128];
 
-    (void)state;
     job_batch_text(text, sizeof text, &job);
     assert_string_equal(text, "batch 16 each, in 4 micro-batches, 64 in all (strong scaling)");
     job.opts.global_batch = 0;
@@ -117,9 +108,8 @@ static void assert_refused(const char *options, const char *message)
         fail_msg("%s: %s \"%s\" is not \"%s\"", options, rc_name(rc), rc_message(), message);
 }
 
-static void what_is_refused(void **state)
+UNIT_TEST(what_is_refused)
 {
-    (void)state;
     assert_refused("--model lenet --mode single --batch 16 --accumulate 3",
                    "--accumulate 3: the batch of 16 samples has no 3 equal parts; use 2 or 4");
     assert_refused("--model lenet --mode single --batch 16 --accumulate 20",
@@ -138,11 +128,10 @@ static void what_is_refused(void **state)
 }
 
 /* More than there is memory for, of which the refusal says both ways out. */
-static void a_batch_too_large_fits_in_parts(void **state)
+UNIT_TEST(a_batch_too_large_fits_in_parts)
 {
     struct train_job job = { 0 };
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model vgg16 --mode single --batch 16384"), RC_INVAL);
     const char *fits = strstr(rc_message(), " fits, and this one with --accumulate ");
     assert_non_null(fits);
@@ -157,17 +146,4 @@ static void a_batch_too_large_fits_in_parts(void **state)
     train_job_free(&job);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(micro_batches_are_workers_one_by_one),
-        cmocka_unit_test(bits_are_those_of_any_exchange),
-        cmocka_unit_test(a_resumed_run_goes_on_alike),
-        cmocka_unit_test(the_order_of_a_worker),
-        cmocka_unit_test(what_is_said_of_a_batch),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(a_batch_too_large_fits_in_parts),
-    };
-
-    return cmocka_run_group_tests_name("accumulate", tests, NULL, NULL);
-}
+UNIT_MAIN("accumulate")

@@ -2,15 +2,10 @@
 /* job_overlap_test.c - when --overlap auto and --priority auto come to on, and why; and what a run makes of it. */
 #include "harness/train/job_exchange.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 #define ALLREDUCE "--world sim --mode allreduce --workers 2"
@@ -22,7 +17,7 @@ static bool is_unbuilt(enum rc rc)
 }
 
 /* train.O1: what stands in the way before any world; "": nothing. */
-static void what_stands_in_the_way(void **state)
+UNIT_TEST(what_stands_in_the_way)
 {
     static const struct {
         const char *options;
@@ -53,7 +48,6 @@ static void what_stands_in_the_way(void **state)
         { "--world mpi --mode allreduce --bucket-bytes 8Ki --reducer mpi", 2, false, "--reducer mpi: " },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct train_job job = { 0 };
         char options[256];
@@ -72,7 +66,7 @@ static void what_stands_in_the_way(void **state)
 }
 
 /* train.O1 to O3 */
-static void hosts_decide(void **state)
+UNIT_TEST(hosts_decide)
 {
     static const struct {
         const char *options;
@@ -99,7 +93,6 @@ static void hosts_decide(void **state)
         { "--average-every 2", 4, true, false, false, "--average-every averages parameters behind the step" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct train_job job = { 0 };
         char options[256];
@@ -118,11 +111,10 @@ static void hosts_decide(void **state)
 }
 
 /* Other buckets than the job's were prepared with: as --autotune tries them. */
-static void a_varied_job_is_decided_anew(void **state)
+UNIT_TEST(a_varied_job_is_decided_anew)
 {
     struct train_job base, varied;
 
-    (void)state;
     assert_int_equal(kit_prepare(&base, "--model lenet " ALLREDUCE), RC_OK);
     struct train_opts opts = base.opts;
     opts.bucket_bytes = 8192;
@@ -164,31 +156,15 @@ static void in_sim(int n_on_host, const char *reason)
     train_result_free(&chosen);
 }
 
-static void several_hosts_overlap(void **state)
+UNIT_TEST_OF("hosts", several_hosts_overlap)
 {
-    (void)state;
     in_sim(2, "workers are on 2 hosts");
 }
 
-static void one_host_does_not(void **state)
+UNIT_TEST_OF("one_host", one_host_does_not)
 {
-    (void)state;
     in_sim(4, "all workers are on one host");
 }
 
 /* hosts|one_host: in virtual time, in a process of its own. */
-int main(int argc, char **argv)
-{
-    const char *what = argc == 2 ? argv[1] : "";
-    const struct CMUnitTest of_hosts[] = { cmocka_unit_test(several_hosts_overlap) };
-    const struct CMUnitTest of_one_host[] = { cmocka_unit_test(one_host_does_not) };
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_stands_in_the_way),
-        cmocka_unit_test(hosts_decide),
-        cmocka_unit_test(a_varied_job_is_decided_anew),
-    };
-
-    return strcmp(what, "hosts") == 0      ? cmocka_run_group_tests(of_hosts, NULL, NULL)
-           : strcmp(what, "one_host") == 0 ? cmocka_run_group_tests(of_one_host, NULL, NULL)
-                                           : cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("job_overlap")

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launched_test.c - workers and servers where a launcher started the ranks, and what a world's refusal is blamed on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 /* The world was left out of this build. */
@@ -15,7 +11,7 @@ static bool is_unbuilt(enum rc rc)
     return rc == RC_UNSUPPORTED;
 }
 
-static void ranks_become_workers_and_servers(void **state)
+UNIT_TEST(ranks_become_workers_and_servers)
 {
     static const struct {
         const char *options;
@@ -32,7 +28,6 @@ static void ranks_become_workers_and_servers(void **state)
         { "--model linear --world threads --mode none", 1, 1, 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_job job = { 0 };
         const enum rc rc = kit_prepare_launched(&job, cases[i].options, cases[i].n_launched);
@@ -48,7 +43,7 @@ static void ranks_become_workers_and_servers(void **state)
     }
 }
 
-static void what_does_not_fit_is_refused(void **state)
+UNIT_TEST(what_does_not_fit_is_refused)
 {
     static const struct {
         const char *options;
@@ -79,7 +74,6 @@ static void what_does_not_fit_is_refused(void **state)
         { "--model lenet --mode allreduce --workers 2 --world sim --reducer gloo", 0, "--reducer gloo: needs --world" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_job job = { 0 };
         const enum rc rc = kit_prepare_launched(&job, cases[i].options, cases[i].n_launched);
@@ -92,7 +86,7 @@ static void what_does_not_fit_is_refused(void **state)
 }
 
 /* A task that exchanges calls MPI where the reducer is MPI's, whatever carries other messages. */
-static void tasks_that_call_mpi_need_its_lock(void **state)
+UNIT_TEST(tasks_that_call_mpi_need_its_lock)
 {
     static const struct {
         const char *options;
@@ -105,7 +99,6 @@ static void tasks_that_call_mpi_need_its_lock(void **state)
         { "--model lenet --mode allreduce --world mpi --transport zmq --reducer mpi", false },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_job job = { 0 };
         const enum rc rc = kit_prepare_launched(&job, cases[i].options, 2);
@@ -118,7 +111,7 @@ static void tasks_that_call_mpi_need_its_lock(void **state)
     }
 }
 
-static void a_refusal_names_the_option(void **state)
+UNIT_TEST(a_refusal_names_the_option)
 {
     static const struct {
         struct world_opts world;
@@ -132,7 +125,6 @@ static void a_refusal_names_the_option(void **state)
         { { .has_tasks = true, .on_loss = ON_LOSS_REPORT }, RC_PEER, "it cannot" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const enum rc ran = rc_raise(cases[i].ran, "it cannot");
         assert_int_equal(train_explain_refusal(&cases[i].world, ran), cases[i].ran);
@@ -140,14 +132,4 @@ static void a_refusal_names_the_option(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_become_workers_and_servers),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(tasks_that_call_mpi_need_its_lock),
-        cmocka_unit_test(a_refusal_names_the_option),
-    };
-
-    return cmocka_run_group_tests_name("launched", tests, NULL, NULL);
-}
+UNIT_MAIN("launched")

@@ -3,13 +3,9 @@
 #include "harness/train/result.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 enum shape { DEAD, HEALTHY, BREAKS, RISES, LATE, HOLLOW };
@@ -113,9 +109,8 @@ static const struct {
     { "--model lenet --mode allreduce --workers 2", HOLLOW, 0, LEARNING_NO_LOSS, "" },
 };
 
-static void what_is_said(void **state)
+UNIT_TEST(what_is_said)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct train_summary s;
         judge(&s, CASES[i].options, CASES[i].shape, CASES[i].staleness_count);
@@ -126,9 +121,4 @@ static void what_is_said(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_said) };
-
-    return cmocka_run_group_tests_name("learning_advice", tests, NULL, NULL);
-}
+UNIT_MAIN("learning_advice")

@@ -2,18 +2,13 @@
 /* local_sgd_test.c - averages of parameters: every step is averaged gradients; seldom is means of what each did alone.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 static void run(struct train_result *out, const char *options)
@@ -28,7 +23,7 @@ static const float *row(const struct train_result *r, int worker, size_t step)
 }
 
 /* Plain SGD is linear in the gradient: the mean of p - lr g is p - lr (mean of g). */
-static void every_step_is_averaged_gradients(void **state)
+UNIT_TEST(every_step_is_averaged_gradients)
 {
     static const char *const model[] = {
         "--model linear --batch 10 --lr 0.3 --steps 30", "--model lenet --batch 8 --momentum 0 --lr 0.05 --steps 15",
@@ -36,7 +31,6 @@ static void every_step_is_averaged_gradients(void **state)
         "--reducer root"
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof model / sizeof *model; i++)
         for (int n_workers = 2; n_workers <= 3; n_workers++) {
             struct train_result gradients, parameters;
@@ -55,13 +49,12 @@ static void every_step_is_averaged_gradients(void **state)
 
 /* Until the first average each is alone, as in mode none; there, behind every 4 steps and behind the last, all are at
  * the mean of where they would have been. */
-static void seldom_is_means_of_what_each_did(void **state)
+UNIT_TEST(seldom_is_means_of_what_each_did)
 {
     static const char model[] = "--model linear --batch 10 --lr 0.3 --momentum 0.5 --workers 3 --trajectory t";
     struct train_result local, none;
     char options[256];
 
-    (void)state;
     (void)snprintf(options, sizeof options, "%s --mode allreduce --average-every 4 --steps 10", model);
     run(&local, options);
     (void)snprintf(options, sizeof options, "%s --mode none --steps 4", model);
@@ -83,7 +76,7 @@ static void seldom_is_means_of_what_each_did(void **state)
 }
 
 /* train.L3 */
-static void resumed(void **state)
+UNIT_TEST(resumed)
 {
     static const char way[] = "--model lenet --mode allreduce --workers 2 --batch 8 --momentum 0 --average-every 4";
     char path[] = "/tmp/local_sgd_test.XXXXXX", options[320];
@@ -91,7 +84,6 @@ static void resumed(void **state)
     struct train_job job;
     const int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     (void)close(fd);
     (void)snprintf(options, sizeof options, "%s --steps 16", way);
@@ -113,7 +105,7 @@ static void resumed(void **state)
     train_result_free(&second);
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
     static const struct {
         const char *options, *message;
@@ -133,7 +125,6 @@ static void refuses(void **state)
           "4" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct train_job job;
         char options[256];
@@ -144,11 +135,4 @@ static void refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_step_is_averaged_gradients),
-                                        cmocka_unit_test(seldom_is_means_of_what_each_did), cmocka_unit_test(resumed),
-                                        cmocka_unit_test(refuses) };
-
-    return cmocka_run_group_tests_name("local_sgd", tests, NULL, NULL);
-}
+UNIT_MAIN("local_sgd")

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* messages_test.c - each message of a run is noted at both its ends, in its place; and how the table is written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/net/message_log.h"
 #include "harness/train/messages.h"
 #include "harness/train/suite/train_kit.h"
@@ -62,12 +57,11 @@ static int n_other_ends(const struct train_result *r, int from, const struct log
 }
 
 /* Of a ring a rank sends 2 (p - 1) chunks a step, each from its place in the gradients, to its right neighbour. */
-static void ring(void **state)
+UNIT_TEST(ring)
 {
     struct train_result r;
     uint64_t sent_bytes, received_bytes, all_bytes = 0;
 
-    (void)state;
     run(&r, "--mode allreduce --workers 3");
     for (int rank = 0; rank < P; rank++) {
         const struct logged_message *m = of_rank(&r, rank);
@@ -93,12 +87,11 @@ static void ring(void **state)
 }
 
 /* A worker sends its gradient and gets the parameters; the server's own messages are no step's. */
-static void servers(void **state)
+UNIT_TEST(servers)
 {
     struct train_result r;
     uint64_t n_bytes;
 
-    (void)state;
     run(&r, "--mode ps --workers 2 --servers 1");
     for (int rank = 0; rank < 2; rank++) {
         const struct logged_message *m = of_rank(&r, rank);
@@ -119,13 +112,12 @@ static void servers(void **state)
 
 /* More than a round has (MESSAGES_OF_A_ROUND), and on the server as many as on both workers: all are there, in order.
  */
-static void many(void **state)
+UNIT_TEST(many)
 {
     enum { N_STEPS = 12000 };
     struct train_result r;
     uint64_t n_of_workers = 0;
 
-    (void)state;
     assert_int_equal(kit_train(&r,
                                "--model linear --mode ps --workers 2 --servers 1 --steps 12000 --messages unused "
                                "--eval-samples 0",
@@ -163,11 +155,10 @@ static uint64_t n_sent_of_all(const char *way)
 
 /* exchange.Y3: the order of chunks is static, and nobody is told, but where priority changes it: then each of the 5
  * goes down the tree of workers, in every step. */
-static void order_is_told_with_priority_alone(void **state)
+UNIT_TEST(order_is_told_with_priority_alone)
 {
     const uint64_t n_plain = n_sent_of_all("--mode allreduce --workers 3 --bucket-bytes 8Ki");
 
-    (void)state;
     assert_int_equal(n_plain, STEPS * 5 * P * 2 * (P - 1)); /* of a ring */
     assert_int_equal(n_sent_of_all("--mode allreduce --workers 3 --bucket-bytes 8Ki --overlap on"), n_plain);
     assert_int_equal(n_sent_of_all("--mode allreduce --workers 3 --bucket-bytes 8Ki --priority on"), n_plain);
@@ -176,7 +167,7 @@ static void order_is_told_with_priority_alone(void **state)
 }
 
 /* What is planned for is what there will be, and a few more. */
-static void planned(void **state)
+UNIT_TEST(planned)
 {
     static const char *const way[] = {
         "--model lenet --mode allreduce --workers 3 --steps 7",
@@ -188,7 +179,6 @@ static void planned(void **state)
         "--model lenet --mode ps --workers 2 --servers 3 --placement whole --bucket-bytes 8Ki --steps 7",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
         char options[256];
         struct train_result r;
@@ -214,11 +204,10 @@ static void planned(void **state)
     }
 }
 
-static void refuses_what_does_not_fit(void **state)
+UNIT_TEST(refuses_what_does_not_fit)
 {
     struct train_job job;
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model linear --mode allreduce --workers 2 --steps 1000 --messages m"), RC_OK);
     job.opts.messages = "m";
     job.memory.available_bytes = job.memory.host_bytes + 1000 * 8 * sizeof(struct logged_message);
@@ -236,11 +225,10 @@ static void refuses_what_does_not_fit(void **state)
     }
 }
 
-static void nobody_asked(void **state)
+UNIT_TEST(nobody_asked)
 {
     struct train_result r;
 
-    (void)state;
     assert_int_equal(kit_train(&r, "--model linear --steps 2 --mode allreduce --workers 2", NULL, 0), RC_OK);
     assert_null(r.message);
     assert_null(r.n_messages);
@@ -256,9 +244,8 @@ static void assert_refused(const char *options, const char *message)
         fail_msg("%s: '%s' has no '%s'", options, rc_message(), message);
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
-    (void)state;
     assert_refused("--model lenet --messages m.csv", "--messages m.csv: this mode sends no messages");
     assert_refused("--model lenet --mode none --workers 2 --messages m.csv",
                    "--messages m.csv: this mode sends no messages");
@@ -277,7 +264,7 @@ static void assert_written(const struct train_result *r, const char *wanted)
 }
 
 /* Two ranks, of which the second is rank 3 of the run. Times are those of the timeline if there is one. */
-static void table(void **state)
+UNIT_TEST(table)
 {
     static const char wanted[] =
         "rank,step,direction,peer,tag,start_s,end_s,bytes_count,header_bytes_count,offset_bytes,adds\n"
@@ -307,7 +294,6 @@ static void table(void **state)
     struct train_rank_info rank[] = { { .number = 0 }, { .number = 3 } };
     struct train_result r = { .n_ranks = 2, .message = message, .n_messages = n_messages, .rank = rank };
 
-    (void)state;
     assert_written(&r, wanted);
     r.has_timeline = true;
     r.timeline_zero_ns = 2500;
@@ -317,15 +303,4 @@ static void table(void **state)
     assert_int_equal(messages_sum_ns(&r), 18501);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring),         cmocka_unit_test(servers),
-        cmocka_unit_test(many),         cmocka_unit_test(order_is_told_with_priority_alone),
-        cmocka_unit_test(planned),      cmocka_unit_test(refuses_what_does_not_fit),
-        cmocka_unit_test(nobody_asked), cmocka_unit_test(refuses),
-        cmocka_unit_test(table)
-    };
-
-    return cmocka_run_group_tests_name("messages", tests, NULL, NULL);
-}
+UNIT_MAIN("messages")

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* omission_test.c - what a run becomes that leaves out a step of the recipe, by theory; and where there is none. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/omission.h"
 #include "harness/train/suite/train_kit.h"
 
@@ -38,11 +33,10 @@ static size_t path_bytes(void)
 }
 
 /* The mean of W equal gradients is the gradient: two workers that read the same samples are one worker, to the bit. */
-static void without_shards_two_are_one(void **state)
+UNIT_TEST(without_shards_two_are_one)
 {
     struct train_result two, one;
 
-    (void)state;
     run(&two, "--mode allreduce --workers 2 --omit shard");
     run(&one, "--mode single");
     assert_memory_equal(row(&two, 0, 0), row(&one, 0, 0), path_bytes());
@@ -56,11 +50,10 @@ static void without_shards_two_are_one(void **state)
 }
 
 /* Then every worker is alone, on its own part of the samples: mode none. */
-static void without_averages_it_is_none(void **state)
+UNIT_TEST(without_averages_it_is_none)
 {
     struct train_result r, none;
 
-    (void)state;
     run(&r, "--mode allreduce --workers 3 --momentum 0.5 --omit average");
     run(&none, "--mode none --workers 3 --momentum 0.5");
     for (int w = 0; w < 3; w++)
@@ -71,11 +64,10 @@ static void without_averages_it_is_none(void **state)
 }
 
 /* All go by the same mean gradient, from starts of their own: their distance never changes. */
-static void without_broadcast_distances_stay(void **state)
+UNIT_TEST(without_broadcast_distances_stay)
 {
     struct train_result r;
 
-    (void)state;
     run(&r, "--mode allreduce --workers 3 --omit broadcast");
     assert_true(row(&r, 0, 0)[0] == 0.0f && row(&r, 0, 0)[1] == 0.0f);
     for (int w = 1; w < 3; w++) {
@@ -90,11 +82,10 @@ static void without_broadcast_distances_stay(void **state)
     train_result_free(&r);
 }
 
-static void without_scaling_the_rate_is_one_workers(void **state)
+UNIT_TEST(without_scaling_the_rate_is_one_workers)
 {
     struct train_result r, plain, scaled;
 
-    (void)state;
     run(&r, "--mode allreduce --workers 2 --lr-scaling linear --omit scaling");
     run(&plain, "--mode allreduce --workers 2");
     run(&scaled, "--mode allreduce --workers 2 --lr-scaling linear");
@@ -140,12 +131,11 @@ static void run_saving(struct checkpoint *saved, struct train_result *out, const
 }
 
 /* The file is that of the last worker; where they have not averaged, its parameters are nobody else's. */
-static void without_rank_0_the_last_one_saves(void **state)
+UNIT_TEST(without_rank_0_the_last_one_saves)
 {
     struct train_result r;
     struct checkpoint saved;
 
-    (void)state;
     run_saving(&saved, &r, "--mode allreduce --workers 3 --momentum 0.5 --omit rank0-save,average");
     assert_int_equal(saved.writer_rank, 2);
     assert_int_equal(saved.steps_count, N_STEPS);
@@ -179,15 +169,14 @@ static void goes_on_without(const char *omitted)
     (void)unlink(path);
 }
 
-static void resumed(void **state)
+UNIT_TEST(resumed)
 {
-    (void)state;
     goes_on_without("shard");
     goes_on_without("scaling");
     goes_on_without("shard,scaling");
 }
 
-static void says_what_goes_on(void **state)
+UNIT_TEST(says_what_goes_on)
 {
     static const struct {
         const char *options, *text;
@@ -202,7 +191,6 @@ static void says_what_goes_on(void **state)
           "a run with --omit broadcast cannot continue from f: it has the state of one worker, not of each" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         char options[256], text[RESUME_TEXT_BYTES];
         struct train_job job;
@@ -216,7 +204,7 @@ static void says_what_goes_on(void **state)
     }
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
     static const struct {
         const char *options, *message;
@@ -246,7 +234,6 @@ static void refuses(void **state)
         { "--world sim --compute hollow --mode allreduce --workers 2 --omit shard", "a run that computes nothing" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         char options[256];
         struct train_job job;
@@ -262,12 +249,11 @@ static void refuses(void **state)
     }
 }
 
-static void lists(void **state)
+UNIT_TEST(lists)
 {
     char text[OMISSIONS_BYTES];
     unsigned set;
 
-    (void)state;
     assert_int_equal(omission_parse(&set, "", "omit"), RC_OK);
     assert_int_equal(set, 0);
     assert_int_equal(omission_parse(&set, "shard,rank0-save", "omit"), RC_OK);
@@ -278,17 +264,4 @@ static void lists(void **state)
     assert_string_equal(text, "broadcast, shard, average, scaling, rank0-save");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(without_shards_two_are_one),
-                                        cmocka_unit_test(without_averages_it_is_none),
-                                        cmocka_unit_test(without_broadcast_distances_stay),
-                                        cmocka_unit_test(without_scaling_the_rate_is_one_workers),
-                                        cmocka_unit_test(without_rank_0_the_last_one_saves),
-                                        cmocka_unit_test(resumed),
-                                        cmocka_unit_test(says_what_goes_on),
-                                        cmocka_unit_test(refuses),
-                                        cmocka_unit_test(lists) };
-
-    return cmocka_run_group_tests_name("omission", tests, NULL, NULL);
-}
+UNIT_MAIN("omission")

@@ -6,17 +6,13 @@
  * usage: optimizer_train_test | sim | learning | mpi WAY, of 3 ranks
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 static const char *const optimizers[] = { "--optimizer sgd", "--optimizer momentum", "--optimizer adagrad",
@@ -25,7 +21,7 @@ enum { N_OPTIMIZERS = sizeof optimizers / sizeof *optimizers, TEXT_BYTES = 512 }
 
 /* --- options --- */
 
-static void options_make_a_rule(void **state)
+UNIT_TEST(options_make_a_rule)
 {
     static const struct {
         const char *options;
@@ -51,7 +47,6 @@ static void options_make_a_rule(void **state)
           "adam" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct optimizer_rule *want = &cases[i].rule;
         struct train_job job = { 0 };
@@ -68,7 +63,7 @@ static void options_make_a_rule(void **state)
     }
 }
 
-static void what_means_nothing_is_refused(void **state)
+UNIT_TEST(what_means_nothing_is_refused)
 {
     static const struct {
         const char *options, *says;
@@ -84,7 +79,6 @@ static void what_means_nothing_is_refused(void **state)
           "an optimiser's state of its own" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_job job = { 0 };
         if (kit_prepare(&job, cases[i].options) != RC_INVAL || !strstr(rc_message(), cases[i].says))
@@ -115,12 +109,11 @@ static size_t host_bytes(int n_here, size_t *server)
 }
 
 /* A host has room for what its servers may come to hold and follow: all slices twice, or one server alone once. */
-static void memory_of_replicas_is_planned(void **state)
+UNIT_TEST(memory_of_replicas_is_planned)
 {
     const struct world_ops *mpi = NULL;
     size_t server = 0, n_bytes[5];
 
-    (void)state;
     if (world_find(&mpi, "mpi") != RC_OK) /* it is not built in */
         skip();
     for (int n_here = 0; n_here < 5; n_here++)
@@ -133,12 +126,11 @@ static void memory_of_replicas_is_planned(void **state)
 }
 
 /* Parameters, gradients and the optimiser's arrays; a server's too. */
-static void memory_is_planned(void **state)
+UNIT_TEST(memory_is_planned)
 {
     static const size_t n_moments[N_OPTIMIZERS] = { 0, 1, 1, 2 };
     struct train_job first = { 0 };
 
-    (void)state;
     for (int i = 0; i < N_OPTIMIZERS; i++) {
         struct train_job job = { 0 };
         char text[TEXT_BYTES];
@@ -228,12 +220,11 @@ static void every_mode_and_cut_has_the_same_bits_of(const char *world)
 }
 
 /* Several workers: by allreduce, and by servers that wait for all. */
-static void every_world_has_the_same_bits(void **state)
+UNIT_TEST_OF("sim", every_world_has_the_same_bits)
 {
     static const char *const ways[] = { "--mode allreduce --workers 3",
                                         "--mode ps --workers 3 --servers 2 --consistency sync" };
 
-    (void)state;
     for (int i = 0; i < N_OPTIMIZERS; i++)
         for (int k = 0; k < 2; k++) {
             struct checkpoint threads, sim;
@@ -248,23 +239,20 @@ static void every_world_has_the_same_bits(void **state)
         }
 }
 
-static void in_threads(void **state)
+UNIT_TEST(in_threads)
 {
-    (void)state;
     every_mode_and_cut_has_the_same_bits_of("threads");
 }
 
-static void in_sim(void **state)
+UNIT_TEST_OF("sim", in_sim)
 {
-    (void)state;
     every_mode_and_cut_has_the_same_bits_of("sim");
 }
 
 /* Of p workers the mean gradient is that of p times the batch, but for rounding; adam makes of a gradient near 0 a step
  * of any sign, which the momentum of few steps keeps small. */
-static void workers_are_a_larger_batch(void **state)
+UNIT_TEST(workers_are_a_larger_batch)
 {
-    (void)state;
     for (int i = 0; i < N_OPTIMIZERS; i++)
         for (int n_workers = 2; n_workers <= 5; n_workers += 3) {
             struct train_result several, one;
@@ -285,7 +273,7 @@ static void workers_are_a_larger_batch(void **state)
 
 /* --- what is kept --- */
 
-static void a_resumed_training_goes_on_alike(void **state)
+UNIT_TEST(a_resumed_training_goes_on_alike)
 {
     static const char *const ways[] = { "--mode single", "--mode allreduce --workers 2",
                                         "--mode ps --workers 1 --servers 3 --placement round-robin",
@@ -293,7 +281,6 @@ static void a_resumed_training_goes_on_alike(void **state)
     char path[] = "/tmp/optimizer_train.XXXXXX";
     const int file = mkstemp(path);
 
-    (void)state;
     assert_true(file >= 0);
     close(file);
     for (int i = 0; i < N_OPTIMIZERS; i++)
@@ -307,7 +294,7 @@ static void a_resumed_training_goes_on_alike(void **state)
 
 /* A checkpoint goes on in another mode and cut, with the same optimiser alone; sgd and momentum may follow each other.
  */
-static void a_checkpoint_names_its_optimizer(void **state)
+UNIT_TEST(a_checkpoint_names_its_optimizer)
 {
     static const struct {
         int from, to;
@@ -315,7 +302,6 @@ static void a_checkpoint_names_its_optimizer(void **state)
     char path[] = "/tmp/optimizer_train.XXXXXX", text[TEXT_BYTES];
     const int file = mkstemp(path);
 
-    (void)state;
     assert_true(file >= 0);
     close(file);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -350,14 +336,13 @@ static double mean_loss(const struct train_result *r, size_t first, size_t n)
 }
 
 /* Handwritten digits: each optimiser at a rate of its own, in each mode. Chance is 2.30. */
-static void lenet_learns_digits(void **state)
+UNIT_TEST_OF("learning", lenet_learns_digits)
 {
     enum { N_STEPS = 150, N_LAST = 10 };
     static const char *const rate[N_OPTIMIZERS] = { "--lr 0.1", "--lr 0.02", "--lr 0.02", "--lr 0.003" };
     static const char *const modes[] = { "--mode single", "--mode none --workers 2", "--mode allreduce --workers 2",
                                          "--mode ps --workers 2 --servers 2" };
 
-    (void)state;
     for (int i = 0; i < N_OPTIMIZERS; i++)
         for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
             struct train_result r;
@@ -420,25 +405,7 @@ out:
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_make_a_rule),
-        cmocka_unit_test(what_means_nothing_is_refused),
-        cmocka_unit_test(memory_is_planned),
-        cmocka_unit_test(memory_of_replicas_is_planned),
-        cmocka_unit_test(in_threads),
-        cmocka_unit_test(workers_are_a_larger_batch),
-        cmocka_unit_test(a_resumed_training_goes_on_alike),
-        cmocka_unit_test(a_checkpoint_names_its_optimizer),
-    };
-    const struct CMUnitTest learning[] = { cmocka_unit_test(lenet_learns_digits) };
-    const struct CMUnitTest sim[] = { cmocka_unit_test(in_sim), cmocka_unit_test(every_world_has_the_same_bits) };
-    const char *part = argc > 1 ? argv[1] : "";
-
     if (argc > 2)
         return in_mpi(argv[2]);
-    if (strcmp(part, "sim") == 0)
-        return cmocka_run_group_tests_name("optimizers in sim", sim, NULL, NULL);
-    if (strcmp(part, "learning") == 0)
-        return cmocka_run_group_tests_name("optimizers learn", learning, NULL, NULL);
-    return cmocka_run_group_tests_name("optimizers in trainings", tests, NULL, NULL);
+    return unit_run("optimizers", argc > 1 ? argv[1] : NULL, NULL, NULL);
 }

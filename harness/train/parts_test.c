@@ -2,17 +2,12 @@
 /* parts_test.c - what training on parts of the data comes to: parts at random are all, weighted means are big batches,
  * and a run that stopped goes on where each worker was. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/job_batch.h"
 #include "harness/train/suite/train_kit.h"
 
@@ -39,14 +34,13 @@ static void least_of_part(double *slope, const struct train_job *job, int worker
 }
 
 /* Workers that exchange nothing, with batches as large as their parts, go to the least points of their parts. */
-static void workers_learn_from_their_parts(void **state)
+UNIT_TEST(workers_learn_from_their_parts)
 {
     static const char options[] =
         "--model linear --mode none --workers 2 --split unequal:3,1 --batch 500 --lr 0.5 --steps 300 --trajectory t";
     struct train_result r;
     struct train_job job;
 
-    (void)state;
     kit_must_train(&r, options);
     assert_int_equal(kit_prepare(&job, options), RC_OK);
     for (int w = 0; w < 2; w++) {
@@ -62,13 +56,12 @@ static void workers_learn_from_their_parts(void **state)
 }
 
 /* A round of all samples, in parts of any size: the gradient of the loss itself, as of one worker with all. */
-static void weighted_means_are_the_big_batch(void **state)
+UNIT_TEST(weighted_means_are_the_big_batch)
 {
     static const char *const way[] = { "--mode allreduce", "--mode allreduce --bucket-bytes 4 --overlap on",
                                        "--mode ps --consistency sync", "--mode allreduce --average-every 1" };
     struct train_result one, r;
 
-    (void)state;
     kit_must_train(&one, "--model linear --mode single --batch 1000 --lr 0.5 --steps 20");
     for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
         char options[256];
@@ -103,21 +96,19 @@ static void goes_on_in_its_part(const char *split)
     (void)unlink(path);
 }
 
-static void resumed(void **state)
+UNIT_TEST(resumed)
 {
-    (void)state;
     goes_on_in_its_part("by-label");
     goes_on_in_its_part("dirichlet:0.3");
     goes_on_in_its_part("unequal:4,1,1");
 }
 
 /* By label, the first steps of a worker see its own labels alone: it soon has a smaller loss than on all of them. */
-static void labels_of_a_worker_are_easy(void **state)
+UNIT_TEST(labels_of_a_worker_are_easy)
 {
     struct train_result parts, all;
     double own = 0, mixed = 0;
 
-    (void)state;
     kit_must_train(&parts, "--model lenet --mode none --workers 5 --batch 16 --steps 30 --split by-label");
     kit_must_train(&all, "--model lenet --mode none --workers 5 --batch 16 --steps 30");
     for (int w = 0; w < 5; w++) {
@@ -129,13 +120,12 @@ static void labels_of_a_worker_are_easy(void **state)
     train_result_free(&all);
 }
 
-static void words(void **state)
+UNIT_TEST(words)
 {
     static const double compute_s[2] = { 3e-4, 1e-4 }, wait_s[2] = { 0, 2e-4 };
     struct train_job job;
     char text[SPLIT_TEXT_BYTES];
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model linear --mode allreduce --workers 2 --batch 32 --split unequal:3,1"),
                      RC_OK);
     job_split_text(text, sizeof text, &job);
@@ -156,7 +146,7 @@ static void words(void **state)
     train_job_free(&job);
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
     static const struct {
         const char *options, *message;
@@ -174,7 +164,6 @@ static void refuses(void **state)
         { "--model lenet --mode allreduce --workers 2 --split label", "is no split" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct train_job job;
         assert_int_equal(kit_prepare(&job, c[i].options), RC_INVAL);
@@ -183,14 +172,4 @@ static void refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(workers_learn_from_their_parts),
-                                        cmocka_unit_test(weighted_means_are_the_big_batch),
-                                        cmocka_unit_test(resumed),
-                                        cmocka_unit_test(labels_of_a_worker_are_easy),
-                                        cmocka_unit_test(words),
-                                        cmocka_unit_test(refuses) };
-
-    return cmocka_run_group_tests_name("parts", tests, NULL, NULL);
-}
+UNIT_MAIN("parts")

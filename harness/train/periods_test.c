@@ -6,17 +6,13 @@
  * usage: periods_test | sim CASE
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/suite/fake_device.h"
 #include "harness/net/transport.h"
 #include "harness/train/suite/train_kit.h"
@@ -184,11 +180,10 @@ static const struct periods every[] = {
 enum { N_EVERY = sizeof every / sizeof *every };
 
 /* In every way of exchanging chunks, on the host and on a device whose parameters are staged. */
-static void a_worker_is_distbeliefs(void **state)
+UNIT_TEST(a_worker_is_distbeliefs)
 {
     static const struct bucket_opts buckets[] = { { 0, 0 }, { 48, 0 }, { 48, 32 } };
 
-    (void)state;
     for (int i = 0; i < N_EVERY; i++)
         for (int k = 0; k < 3; k++)
             for (int overlap = 0; overlap < 2; overlap++)
@@ -204,9 +199,8 @@ static void a_worker_is_distbeliefs(void **state)
                 }
 }
 
-static void a_run_that_goes_on_counts_all_steps(void **state)
+UNIT_TEST(a_run_that_goes_on_counts_all_steps)
 {
-    (void)state;
     for (int i = 0; i < N_EVERY; i++) {
         struct made m = {
             .opts = { .periods = every[i] }, .compute = &compute_cpu, .n_before = 7, .n_steps = 9, .n_done = 9
@@ -216,9 +210,8 @@ static void a_run_that_goes_on_counts_all_steps(void **state)
 }
 
 /* Stopped in the middle of a period: what was accrued is pushed, and not twice where nothing was. */
-static void nothing_accrued_is_lost(void **state)
+UNIT_TEST(nothing_accrued_is_lost)
 {
-    (void)state;
     for (uint64_t n_done = 1; n_done < 8; n_done++) {
         struct made m = { .opts = { .periods = { 3, 2 } }, .compute = &compute_cpu, .n_steps = 99, .n_done = n_done };
         const uint64_t n_pushes = (n_done + 2) / 3;
@@ -231,11 +224,10 @@ static void nothing_accrued_is_lost(void **state)
 }
 
 /* One chunk on two servers: 24 floats on each. To the byte; the plan's messages are whole bytes, in the mean. */
-static void bytes_are_counted_and_planned(void **state)
+UNIT_TEST(bytes_are_counted_and_planned)
 {
     enum { HEADER = 64, BODY = 4 * N_PARAMS / N_SERVERS };
 
-    (void)state;
     for (int i = 0; i < N_EVERY; i++) {
         struct made m = {
             .opts = { .periods = every[i] }, .compute = &compute_cpu, .n_steps = MOST_STEPS, .n_done = MOST_STEPS
@@ -264,7 +256,7 @@ static void bytes_are_counted_and_planned(void **state)
 
 /* --- options --- */
 
-static void what_means_nothing_is_refused(void **state)
+UNIT_TEST(what_means_nothing_is_refused)
 {
     static const struct {
         const char *options, *says;
@@ -285,7 +277,6 @@ static void what_means_nothing_is_refused(void **state)
         { "--mode ps --push-every 0", "--push-every" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_job job = { 0 };
         char text[256];
@@ -295,11 +286,10 @@ static void what_means_nothing_is_refused(void **state)
     }
 }
 
-static void memory_is_planned(void **state)
+UNIT_TEST(memory_is_planned)
 {
     struct train_job plain = { 0 }, job = { 0 };
 
-    (void)state;
     assert_int_equal(kit_prepare(&plain, "--model lenet --mode ps --pull-every 4"), RC_OK);
     assert_int_equal(kit_prepare(&job, "--model lenet --mode ps --push-every 4"), RC_OK);
     assert_int_equal(job.memory.exchange_bytes - plain.memory.exchange_bytes, job.n_params * sizeof(float));
@@ -311,12 +301,11 @@ static void memory_is_planned(void **state)
 
 #define LENET "--model lenet --batch 8 --threads 1 --eval-samples 0 --lr 0.005 "
 
-static void a_saved_period_goes_on_alike(void **state)
+UNIT_TEST(a_saved_period_goes_on_alike)
 {
     char path[] = "/tmp/periods_test.XXXXXX";
     const int file = mkstemp(path);
 
-    (void)state;
     assert_true(file >= 0);
     close(file);
     kit_goes_on_alike(LENET "--mode ps --servers 2 --push-every 2 --pull-every 3", 6, 18, path);
@@ -353,7 +342,7 @@ static void check_stopped(const struct train_result *r, uint64_t n_updates, uint
     assert_int_equal(r->final.samples_count, n_updates * push_every * 8);
 }
 
-static void a_run_stops_at_its_updates(void **state)
+UNIT_TEST(a_run_stops_at_its_updates)
 {
     static const struct {
         const char *options;
@@ -368,7 +357,6 @@ static void a_run_stops_at_its_updates(void **state)
         { "--workers 3 --stop-at-step 50 --consistency ssp:2", 50, 1, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct train_result r;
         char text[256];
@@ -380,14 +368,13 @@ static void a_run_stops_at_its_updates(void **state)
 }
 
 /* A stopped training goes on to another number, of all updates; one worker as if it had not stopped. */
-static void a_stopped_run_goes_on(void **state)
+UNIT_TEST(a_stopped_run_goes_on)
 {
     char path[] = "/tmp/periods_test.XXXXXX", text[256];
     const int file = mkstemp(path);
     struct train_result first, second, whole;
     struct train_job job = { 0 };
 
-    (void)state;
     assert_true(file >= 0);
     close(file);
     kit_must_train(&whole, LENET "--mode ps --stop-at-step 20 --optimizer adam");
@@ -414,13 +401,12 @@ static void a_stopped_run_goes_on(void **state)
 }
 
 /* Digits, by workers that push and pull seldom. Chance is 2.30. */
-static void lenet_learns_digits(void **state)
+UNIT_TEST(lenet_learns_digits)
 {
     enum { N_STEPS = 160, N_LAST = 16 };
     struct train_result r;
     double last = 0;
 
-    (void)state;
     kit_must_train(&r,
                    "--model lenet --batch 32 --threads 1 --steps 160 --mode ps --workers 2 --servers 2 --push-every 4 "
                    "--pull-every 4 --optimizer sgd --lr 0.05");
@@ -437,11 +423,10 @@ static void lenet_learns_digits(void **state)
 
 static const char *sim_case;
 
-static void in_sim(void **state)
+UNIT_TEST_OF("sim", in_sim)
 {
     struct train_result r;
 
-    (void)state;
     if (strcmp(sim_case, "periods") == 0) {
         kit_must_train(&r,
                        LENET "--world sim --mode ps --workers 3 --servers 2 --steps 12 --push-every 3 --pull-every 2");
@@ -466,18 +451,6 @@ static void in_sim(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_worker_is_distbeliefs),       cmocka_unit_test(a_run_that_goes_on_counts_all_steps),
-        cmocka_unit_test(nothing_accrued_is_lost),       cmocka_unit_test(bytes_are_counted_and_planned),
-        cmocka_unit_test(what_means_nothing_is_refused), cmocka_unit_test(memory_is_planned),
-        cmocka_unit_test(a_saved_period_goes_on_alike),  cmocka_unit_test(a_run_stops_at_its_updates),
-        cmocka_unit_test(a_stopped_run_goes_on),         cmocka_unit_test(lenet_learns_digits),
-    };
-    const struct CMUnitTest sim[] = { cmocka_unit_test(in_sim) };
-
-    if (argc > 2) {
-        sim_case = argv[2];
-        return cmocka_run_group_tests_name("periods in sim", sim, NULL, NULL);
-    }
-    return cmocka_run_group_tests_name("periods", tests, NULL, NULL);
+    sim_case = argc > 2 ? argv[2] : NULL;
+    return unit_run("periods", sim_case ? "sim" : NULL, NULL, NULL);
 }

@@ -7,17 +7,13 @@
  * n parameters the update moves 12 n bytes, the copy of a reply 8 n, the sum of a message of n floats 12 n.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rc.h"
+#include "harness/base/suite/unit.h"
 #include "harness/train/bound.h"
 #include "harness/train/suite/train_kit.h"
 
@@ -29,11 +25,10 @@ static void train(struct train_result *out, const char *options)
 
 /* A run whose limits are measured once, and the same with those after it, which computes gradients, of other samples,
  * with batch norm: parameters, optimiser, running means and evaluation are the same bits. */
-static void leaves_no_trace(void **state)
+UNIT_TEST(leaves_no_trace)
 {
     static const char *const ways[] = { "--mode allreduce", "--mode none" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct train_result once = { 0 }, again = { 0 };
         char options[512];
@@ -58,11 +53,10 @@ static void leaves_no_trace(void **state)
 }
 
 /* Servers that have ended serve are measured, and one worker alone is, too. */
-static void every_mode_is_measured_again(void **state)
+UNIT_TEST(every_mode_is_measured_again)
 {
     static const char *const ways[] = { "--mode single", "--mode ps --workers 2 --servers 2" };
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct train_result r = { 0 };
         char options[128];
@@ -162,11 +156,10 @@ static void assert_bound(const struct simulated *s, double ratio)
 }
 
 /* 30 ms of computing, then 12 of update. */
-static void compute_bound(void **state)
+UNIT_TEST(compute_bound)
 {
     const struct simulated s = simulate("--mode none --workers 3 --momentum 0", 30000000);
 
-    (void)state;
     assert_near(s.limits.compute_s, 0.030);
     assert_true(s.limits.wire_s == 0 && s.limits.server_s == 0);
     assert_near(s.summary.bound_samples_per_s, 3 * BATCH / 0.030);
@@ -174,11 +167,10 @@ static void compute_bound(void **state)
 }
 
 /* A forward pass, of a quarter of that, and nothing else: all that could be done. */
-static void all_of_the_bound(void **state)
+UNIT_TEST(all_of_the_bound)
 {
     const struct simulated s = simulate("--mode none --workers 3 --forward-only", 30000000);
 
-    (void)state;
     assert_near(s.limits.compute_s, 0.0075);
     assert_bound(&s, 1);
 }
@@ -197,33 +189,30 @@ static void ring_is_wire_bound(int p)
     assert_bound(&s, wire_ns / (1000 + wire_ns + (p - 1) * 12 * part + 12.0 * N_ELEMS));
 }
 
-static void wire_bound_of_2(void **state)
+UNIT_TEST(wire_bound_of_2)
 {
-    (void)state;
     ring_is_wire_bound(2);
 }
 
 /* Segments follow one another: the wire takes what it takes of whole chunks, and additions hide behind it. */
-static void wire_bound_of_segments(void **state)
+UNIT_TEST(wire_bound_of_segments)
 {
     const double part = N_ELEMS / 2.0, wire_ns = 2 * (LATENCY_NS + 4 * part);
     const struct simulated s = simulate("--mode allreduce --momentum 0 --workers 2 --ring.segment-bytes 100000", 1000);
 
-    (void)state;
     assert_true(fabs(s.limits.wire_s / (wire_ns * 1e-9) - 1) < 0.001);
     assert_true(s.summary.bound_ratio <= 1);
     assert_true(s.summary.bound_ratio > 1.05 * wire_ns / (1000 + wire_ns + 12 * part + 12.0 * N_ELEMS));
 }
 
-static void wire_bound_of_5(void **state)
+UNIT_TEST(wire_bound_of_5)
 {
-    (void)state;
     ring_is_wire_bound(5);
 }
 
 /* 4 workers, one server, 20 ns an element of each push: it never rests behind the first push, which comes when all
  * four, sent at once, have shared its link. 5 of 6 rounds count, of which the last ends 19 pushes behind the first. */
-static void server_bound(void **state)
+UNIT_TEST(server_bound)
 {
     const double service_ns = 20.0 * N_ELEMS, message_ns = 4.0 * N_ELEMS + 64, compute_ns = 1000;
     const double copy_ns = 8.0 * N_ELEMS; /* a worker copies what it pushes, and what it gets */
@@ -231,23 +220,10 @@ static void server_bound(void **state)
         compute_ns + copy_ns + LATENCY_NS + 4 * message_ns + service_ns + LATENCY_NS + message_ns + copy_ns;
     const struct simulated s = simulate("--mode ps --workers 4 --momentum 0", 1000);
 
-    (void)state;
     assert_near(s.limits.server_s, 4 * service_ns * 1e-9);
     assert_near(s.limits.wire_s, 4 * (message_ns - 4) * 1e-9); /* without the latency and the smallest message */
     assert_near(s.summary.bound_samples_per_s, BATCH / (service_ns * 1e-9));
     assert_bound(&s, 20 * service_ns / (first_ns + 19 * service_ns));
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(leaves_no_trace), cmocka_unit_test(every_mode_is_measured_again),
-        cmocka_unit_test(compute_bound),   cmocka_unit_test(all_of_the_bound),
-        cmocka_unit_test(wire_bound_of_2), cmocka_unit_test(wire_bound_of_segments),
-        cmocka_unit_test(wire_bound_of_5), cmocka_unit_test(server_bound),
-    };
-
-    if (argc == 2)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("probe_again", tests, NULL, NULL);
-}
+UNIT_MAIN("probe_again")

@@ -5,13 +5,9 @@
  *   50 us + 10 ns n one way, and 20 us more the first time. Other ranks' limits come from the test.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/transport.h"
 #include "harness/train/bound.h"
 #include "harness/train/job.h"
@@ -202,11 +198,10 @@ static struct train_limits limits_of(struct made_probe *p)
 /* Steps of 14, 10, 11, 14, 10, 11, 14 ms, of which the first is discarded, fill the 60 ms of the baseline, whose median
  * is 11 ms; gradients of 5, 6, 9, 5, 6 ... those of the compute limit, whose least is 5 ms, though the first does not
  * count. Latency 50.04 us, a message 90 us: 3 in turn take 270 us. */
-static void a_worker_measures_its_own_limits(void **state)
+UNIT_TEST(a_worker_measures_its_own_limits)
 {
     struct made_probe p;
 
-    (void)state;
     make(&p, 0, 2, 1);
     const struct train_limits l = limits_of(&p);
     assert_near(l.baseline_step_s, 0.011);
@@ -220,11 +215,10 @@ static void a_worker_measures_its_own_limits(void **state)
 }
 
 /* What crosses in a group of shards is on the same link as what is exchanged: 270 us, and 1 ms. */
-static void activations_are_on_the_wire(void **state)
+UNIT_TEST(activations_are_on_the_wire)
 {
     struct made_probe p;
 
-    (void)state;
     make(&p, 1, 2, 1);
     p.env.activations_s = 0.001;
     assert_near(limits_of(&p).wire_s, 0.00127);
@@ -235,11 +229,10 @@ static void activations_are_on_the_wire(void **state)
 }
 
 /* A cold gradient of a slow network is in no limit: 30 s of pages to touch, then 2 s each. */
-static void a_cold_step_does_not_count(void **state)
+UNIT_TEST(a_cold_step_does_not_count)
 {
     struct made_probe p;
 
-    (void)state;
     make(&p, 1, 2, 1);
     p.world.gradient_ns[0] = UINT64_C(30000) * MS;
     p.world.gradient_ns[1] = p.world.gradient_ns[2] = UINT64_C(2000) * MS;
@@ -249,11 +242,10 @@ static void a_cold_step_does_not_count(void **state)
 
 /* Of workers that meet every step the slowest bounds the step; the baseline is rank 0's, which computed while others
  * slept. A message that goes around crosses every path: 270, 200 and 400 us. */
-static void rank_0_takes_the_slowest_of_each_kind(void **state)
+UNIT_TEST(rank_0_takes_the_slowest_of_each_kind)
 {
     struct made_probe p;
 
-    (void)state;
     make(&p, 0, 2, 1);
     p.world.others[1] = (struct train_limits){ .baseline_step_s = 99, .compute_s = 0.008, .wire_s = 0.0002 };
     p.world.others[2] = (struct train_limits){ .baseline_step_s = 99, .wire_s = 0.0004, .server_s = 0.0123 };
@@ -273,11 +265,10 @@ static void rank_0_takes_the_slowest_of_each_kind(void **state)
 }
 
 /* 5, 20 and 4 ms: 500 steps a second in all, as of 3 workers of 6 ms each. */
-static void workers_that_do_not_meet_go_at_their_own_rates(void **state)
+UNIT_TEST(workers_that_do_not_meet_go_at_their_own_rates)
 {
     struct made_probe p;
 
-    (void)state;
     make(&p, 0, 3, 1);
     p.job.mode = &ASYNCHRONOUS;
     p.world.others[1].compute_s = 0.02;
@@ -289,12 +280,11 @@ static void workers_that_do_not_meet_go_at_their_own_rates(void **state)
 }
 
 /* After the run, all but the baseline. */
-static void the_second_time_without_a_baseline(void **state)
+UNIT_TEST(the_second_time_without_a_baseline)
 {
     struct train_limits l;
     struct made_probe p;
 
-    (void)state;
     make(&p, 0, 2, 1);
     p.world.others[2].server_s = 0.0123;
     assert_int_equal(probe_limits_again(&l, &p.env), RC_OK);
@@ -308,11 +298,10 @@ static void the_second_time_without_a_baseline(void **state)
 
 /* Half the parameters, 125000: update 20 bytes each, reply 8, so 3.5 ms; for each of 3 workers. Some rounds are 1 ms
  * slower. */
-static void a_server_takes_a_round_for_every_worker_of_its_share(void **state)
+UNIT_TEST(a_server_takes_a_round_for_every_worker_of_its_share)
 {
     struct made_probe p;
 
-    (void)state;
     make(&p, 4, 3, 2);
     p.world.slow_ns = 1 * MS;
     const struct train_limits l = limits_of(&p);
@@ -322,11 +311,10 @@ static void a_server_takes_a_round_for_every_worker_of_its_share(void **state)
     assert_int_equal(p.world.n_gradients, 0);
 }
 
-static void other_workers_measure_no_baseline(void **state)
+UNIT_TEST(other_workers_measure_no_baseline)
 {
     struct made_probe p;
 
-    (void)state;
     make(&p, 1, 2, 1);
     const struct train_limits l = limits_of(&p);
     assert_true(l.baseline_step_s == 0 && l.server_s == 0);
@@ -336,11 +324,10 @@ static void other_workers_measure_no_baseline(void **state)
 }
 
 /* Inference has no update and sends nothing; one rank has no neighbour. */
-static void what_does_not_happen_has_no_limit(void **state)
+UNIT_TEST(what_does_not_happen_has_no_limit)
 {
     struct made_probe p;
 
-    (void)state;
     make(&p, 0, 2, 0);
     p.job.opts.forward_only = true;
     p.env.wire = (struct wire_plan){ 0 };
@@ -357,11 +344,10 @@ static void what_does_not_happen_has_no_limit(void **state)
 
 /* Virtual time does not vary: two repeats of each. What takes over a second is done three times, once for nothing; long
  * messages 256 MiB in all, two at least, and one for nothing. */
-static void repeats_are_limited(void **state)
+UNIT_TEST(repeats_are_limited)
 {
     struct made_probe p;
 
-    (void)state;
     make(&p, 0, 2, 0);
     p.world.base.ops = &VIRTUAL;
     (void)limits_of(&p);
@@ -395,7 +381,7 @@ static enum rc bytes_of(const void *arg, size_t batch, double *n_bytes)
     return batch == *refused ? rc_raise(RC_INVAL, "a batch that cannot be") : RC_OK;
 }
 
-static void the_largest_that_fits(void **state)
+UNIT_TEST(the_largest_that_fits)
 {
     static const struct {
         size_t too_large;
@@ -410,7 +396,6 @@ static void the_largest_that_fits(void **state)
     const size_t none = 0;
     char text[MAX_BATCH_TEXT_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(max_batch_text(text, cases[i].too_large, 1, cases[i].available_bytes, bytes_of, &none), RC_OK);
         assert_string_equal(text, cases[i].text);
@@ -418,12 +403,11 @@ static void the_largest_that_fits(void **state)
 }
 
 /* A batch in three parts: those that have three equal ones. */
-static void multiples_are_named(void **state)
+UNIT_TEST(multiples_are_named)
 {
     const size_t none = 0;
     char text[MAX_BATCH_TEXT_BYTES];
 
-    (void)state;
     assert_int_equal(max_batch_text(text, 999, 3, 2000, bytes_of, &none), RC_OK);
     assert_string_equal(text, "--batch 9 fits");
     assert_int_equal(max_batch_text(text, 12, 3, 1299, bytes_of, &none), RC_OK);
@@ -432,33 +416,13 @@ static void multiples_are_named(void **state)
     assert_string_equal(text, "--batch 9 fits");
 }
 
-static void errors_are_those_of_the_bytes(void **state)
+UNIT_TEST(errors_are_those_of_the_bytes)
 {
     const size_t middle = 4;
     char text[MAX_BATCH_TEXT_BYTES];
 
-    (void)state;
     assert_int_equal(max_batch_text(text, 8, 1, 1e9, bytes_of, &middle), RC_INVAL);
     assert_string_equal(rc_message(), "a batch that cannot be");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_worker_measures_its_own_limits),
-        cmocka_unit_test(activations_are_on_the_wire),
-        cmocka_unit_test(a_cold_step_does_not_count),
-        cmocka_unit_test(rank_0_takes_the_slowest_of_each_kind),
-        cmocka_unit_test(workers_that_do_not_meet_go_at_their_own_rates),
-        cmocka_unit_test(the_second_time_without_a_baseline),
-        cmocka_unit_test(a_server_takes_a_round_for_every_worker_of_its_share),
-        cmocka_unit_test(other_workers_measure_no_baseline),
-        cmocka_unit_test(what_does_not_happen_has_no_limit),
-        cmocka_unit_test(repeats_are_limited),
-        cmocka_unit_test(the_largest_that_fits),
-        cmocka_unit_test(multiples_are_named),
-        cmocka_unit_test(errors_are_those_of_the_bytes),
-    };
-
-    return cmocka_run_group_tests_name("probe", tests, NULL, NULL);
-}
+UNIT_MAIN("probe")

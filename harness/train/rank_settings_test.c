@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_settings_test.c - what a rank's compute is opened with: precision and threads of the command line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "allreduce/collective_list.h"
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/collective.h"
 #include "harness/train/rank_state.h"
 #include "harness/train/suite/train_kit.h"
@@ -27,11 +22,10 @@ static enum rc body(struct world *w, void *arg)
 }
 
 /* cpu has no tf32. That the job asks for it is set behind preparation, which would refuse it, too. */
-static void precision_reaches_the_compute(void **state)
+UNIT_TEST(precision_reaches_the_compute)
 {
     struct run run = { 0 };
 
-    (void)state;
     assert_int_equal(kit_prepare(&run.job, "--model linear --batch 8 --steps 1"), RC_OK);
     run.job.precision = PRECISION_TF32;
     const struct world_opts world = train_world_opts(&run.job);
@@ -41,9 +35,8 @@ static void precision_reaches_the_compute(void **state)
     train_job_free(&run.job);
 }
 
-static void result_has_the_threads(void **state)
+UNIT_TEST(result_has_the_threads)
 {
-    (void)state;
     for (int n = 1; n <= 3; n++) {
         struct train_result r = { 0 };
         char options[100];
@@ -101,7 +94,7 @@ static struct seen see(struct train_job *job, int n_cores, const char *given)
     return seen;
 }
 
-static void workers_and_servers(void **state)
+UNIT_TEST(workers_and_servers)
 {
     static const struct {
         int n_cores;
@@ -133,7 +126,6 @@ static void workers_and_servers(void **state)
         { 3, "--mode ps --workers 2 --threads 1 --wait spin", true, true, true },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
         struct train_job job;
         const struct seen seen = see(&job, run[i].n_cores, run[i].options);
@@ -148,12 +140,11 @@ static void workers_and_servers(void **state)
 }
 
 /* A thread of the library moves the bytes, beside that of each worker. */
-static void library_threads(void **state)
+UNIT_TEST(library_threads)
 {
     const struct collective_ops *gloo = NULL;
     struct train_job job;
 
-    (void)state;
     if (collective_find(&gloo, &collective_kind, "gloo") != RC_OK) {
         rc_clear();
         skip();
@@ -165,7 +156,7 @@ static void library_threads(void **state)
     }
 }
 
-static void chunks_at_once(void **state)
+UNIT_TEST(chunks_at_once)
 {
     static const struct {
         int n_cores;
@@ -188,7 +179,6 @@ static void chunks_at_once(void **state)
         { 8, "--mode ps --workers 2 --threads 1 --in-flight 1", 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
         struct train_job job;
         const struct seen seen = see(&job, run[i].n_cores, run[i].options);
@@ -213,11 +203,10 @@ static enum rc bare_body(struct world *w, void *arg)
 }
 
 /* Two threads on one core do not. */
-static void a_pool_spins_on_its_own_cores(void **state)
+UNIT_TEST(a_pool_spins_on_its_own_cores)
 {
     struct train_job job;
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model linear --mode none --threads 2"), RC_OK);
     struct seen seen = { .job = &job };
     assert_int_equal(world_run(job.world, &(struct world_opts){ 0 }, 1, bare_body, &seen), RC_OK);
@@ -226,16 +215,4 @@ static void a_pool_spins_on_its_own_cores(void **state)
     train_job_free(&job);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(precision_reaches_the_compute),
-        cmocka_unit_test(result_has_the_threads),
-        cmocka_unit_test(workers_and_servers),
-        cmocka_unit_test(library_threads),
-        cmocka_unit_test(chunks_at_once),
-        cmocka_unit_test(a_pool_spins_on_its_own_cores),
-    };
-
-    return cmocka_run_group_tests_name("rank_settings", tests, NULL, NULL);
-}
+UNIT_MAIN("rank_settings")

@@ -3,18 +3,14 @@
 #include "harness/train/result.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/result_kit.h"
 
 /* made_ps: rounds end after 20, 35, 50, ... 185 ms, when worker 1 ends them. */
-static void all_rounds_to_the_target(void **state)
+UNIT_TEST(all_rounds_to_the_target)
 {
     static const struct {
         double seconds;
@@ -27,7 +23,6 @@ static void all_rounds_to_the_target(void **state)
     struct made_run m;
     struct train_summary s;
 
-    (void)state;
     made_ps(&m);
     assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
     assert_int_equal(recorded_n_to_target(&s), 10); /* 0.155: result_kit.c */
@@ -53,11 +48,10 @@ static void check_steps(const struct made_run *m, const char *expected)
     assert_string_equal(found, expected);
 }
 
-static void records_hold_every_step_to_the_target(void **state)
+UNIT_TEST(records_hold_every_step_to_the_target)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.job.opts.record_every = 4;
     m.job.opts.target_loss = 3; /* reached after 140 ms, when round 8 ends */
@@ -90,11 +84,10 @@ static void expect_waits(const char **text, const double *wanted_s, int n)
 }
 
 /* Worker w waits 10 w + step microseconds; of networks alone, and not in virtual time. */
-static void waits_for_input_of_every_worker(void **state)
+UNIT_TEST(waits_for_input_of_every_worker)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.job.opts.target_loss = NAN;
     assert_int_equal(workload_find(&m.job.workload, "lenet"), RC_OK);
@@ -115,13 +108,4 @@ static void waits_for_input_of_every_worker(void **state)
     made_free(&m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_rounds_to_the_target),
-        cmocka_unit_test(records_hold_every_step_to_the_target),
-        cmocka_unit_test(waits_for_input_of_every_worker),
-    };
-
-    return cmocka_run_group_tests_name("recorded", tests, NULL, NULL);
-}
+UNIT_MAIN("recorded")

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* result_figures_test.c - records of made-up runs: changes of speed, stalls, time to a loss, lost ranks, bytes. */
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <jansson.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/result_kit.h"
 
 enum { N_STEPS = 60 };
@@ -55,11 +51,10 @@ static void assert_number(const json_t *record, const char *key, double expected
 }
 
 /* When and by how much; 8 samples in 15 ms are of both speeds. */
-static void a_switch_is_recorded(void **state)
+UNIT_TEST(a_switch_is_recorded)
 {
     struct made_run m;
 
-    (void)state;
     made_switch(&m);
     json_t *s = summary_of(&m);
     assert_string_equal(json_string_value(json_object_get(s, "steady_state")), "switch");
@@ -89,11 +84,10 @@ static json_t *record_of(const struct made_run *m, int index)
 }
 
 /* What a worker waited for parameters inside a step is exchange. */
-static void stalls_are_exchange(void **state)
+UNIT_TEST(stalls_are_exchange)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     for (size_t step = 0; step < m.job.n_steps; step++)
         m.result.stamp[step].stalled_ns = 1500000;
@@ -108,7 +102,7 @@ static void stalls_are_exchange(void **state)
 
 /* Two workers of 7 samples a step, the first two losses of one and the first of the other high: the mean of 2 steps of
  * each is low when the first has made 5 of 10 ms, of 3 steps when it has made 6. */
-static void a_target_is_of_so_many_samples(void **state)
+UNIT_TEST(a_target_is_of_so_many_samples)
 {
     static const struct {
         uint64_t n_samples;
@@ -117,7 +111,6 @@ static void a_target_is_of_so_many_samples(void **state)
     } c[] = { { 28, 0.05, 49 }, { 15, 0.05, 49 }, { 29, 0.06, 63 }, { 140, 0.155, 154 }, { 0, 0.155, 154 } };
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct train_summary s;
@@ -131,11 +124,10 @@ static void a_target_is_of_so_many_samples(void **state)
     made_free(&m);
 }
 
-static void a_summary_says_how_the_run_went(void **state)
+UNIT_TEST(a_summary_says_how_the_run_went)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.result.stop_signal = SIGTERM;
     m.job.opts.save_every = 4;
@@ -188,12 +180,11 @@ static void assert_holds(const char *text, const char *part)
 }
 
 /* 2 workers x 8 samples in 10 ms, of 2 x 8 / 8 ms; the wire's 7.5 ms bound 2 workers to 16 samples in them. */
-static void figures_count_survivors_only(void **state)
+UNIT_TEST(figures_count_survivors_only)
 {
     struct made_run m;
     struct train_summary s;
 
-    (void)state;
     made_allreduce(&m);
     lose_worker(&m);
     assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
@@ -206,11 +197,10 @@ static void figures_count_survivors_only(void **state)
     made_free(&m);
 }
 
-static void records_name_the_lost_rank(void **state)
+UNIT_TEST(records_name_the_lost_rank)
 {
     struct made_run m;
 
-    (void)state;
     made_allreduce(&m);
     lose_worker(&m);
     char *text = made_records(&m);
@@ -228,12 +218,11 @@ static void records_name_the_lost_rank(void **state)
 }
 
 /* A worker in the middle: those that are left keep their numbers in the run. */
-static void ranks_keep_their_numbers(void **state)
+UNIT_TEST(ranks_keep_their_numbers)
 {
     struct made_run m;
     struct train_loss loss = { .rank = 1, .why = "ended before its work was done" };
 
-    (void)state;
     made_allreduce(&m);
     lose_worker(&m);
     m.result.loss = &loss;
@@ -248,11 +237,10 @@ static void ranks_keep_their_numbers(void **state)
 }
 
 /* The key is there where ranks may be lost, and nowhere else. */
-static void runs_without_losses_say_so_or_nothing(void **state)
+UNIT_TEST(runs_without_losses_say_so_or_nothing)
 {
     struct made_run m;
 
-    (void)state;
     made_allreduce(&m);
     char *text = made_records(&m);
     assert_int_equal(n_times(text, "lost_ranks"), 0);
@@ -317,11 +305,10 @@ static void expect_compression(const struct made_run *m, const char *text)
     json_decref(r);
 }
 
-static void each_rank_and_the_mean_worker(void **state)
+UNIT_TEST(each_rank_and_the_mean_worker)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     const double n_steps = (double)m.result.n_steps;
     m.job.exchange.compression = (struct compression){ COMPRESSION_TOPK, 0.25 };
@@ -339,12 +326,11 @@ static void each_rank_and_the_mean_worker(void **state)
 }
 
 /* --stop-at-step: what a worker sent is of its own steps, not of those that all have done. */
-static void workers_that_end_apart_have_steps_of_their_own(void **state)
+UNIT_TEST(workers_that_end_apart_have_steps_of_their_own)
 {
     enum { N_OF_0 = 12, N_OF_1 = 60 };
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.job.exchange.stop_at = N_OF_0 + N_OF_1;
     m.result.rank[0].steps_count = N_OF_0;
@@ -361,11 +347,10 @@ static void workers_that_end_apart_have_steps_of_their_own(void **state)
     made_free(&m);
 }
 
-static void where_nothing_is_sent_there_is_no_ratio(void **state)
+UNIT_TEST(where_nothing_is_sent_there_is_no_ratio)
 {
     struct made_run m;
 
-    (void)state;
     made_allreduce(&m); /* in shared memory, say */
     expect_sent(&m, "rank", 1, 0, NAN);
     expect_sent(&m, "summary", 0, 0, NAN);
@@ -378,21 +363,4 @@ static void where_nothing_is_sent_there_is_no_ratio(void **state)
     made_free(&m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_switch_is_recorded),
-        cmocka_unit_test(stalls_are_exchange),
-        cmocka_unit_test(a_target_is_of_so_many_samples),
-        cmocka_unit_test(a_summary_says_how_the_run_went),
-        cmocka_unit_test(figures_count_survivors_only),
-        cmocka_unit_test(records_name_the_lost_rank),
-        cmocka_unit_test(ranks_keep_their_numbers),
-        cmocka_unit_test(runs_without_losses_say_so_or_nothing),
-        cmocka_unit_test(each_rank_and_the_mean_worker),
-        cmocka_unit_test(workers_that_end_apart_have_steps_of_their_own),
-        cmocka_unit_test(where_nothing_is_sent_there_is_no_ratio),
-    };
-
-    return cmocka_run_group_tests_name("result_figures", tests, NULL, NULL);
-}
+UNIT_MAIN("result_figures")

@@ -5,15 +5,12 @@
  * Expected records are JSON with ' for ". Both sides have the same keys; numbers differ by 1e-12 of their size at most.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/options_record.h"
 #include "harness/train/suite/result_kit.h"
 #include "harness/world/cores.h"
@@ -141,11 +138,10 @@ static void assert_record(json_t *record, const char *expected, const char *furt
     "'params_bytes': 2000, 'exchange_bytes': 3000, 'server_bytes': 4000, 'host_bytes': 50000, 'available_bytes': "  \
     "600000}"
 
-static void ps_manifest(void **state)
+UNIT_TEST(ps_manifest)
 {
     struct records r;
     struct made_run m;
-    (void)state;
     made_ps(&m);
     written(&r, &m);
     assert_int_equal(r.n, 1 + 12 + 3 + 1 + 1); /* every step: the target is reached when step 109 ends */
@@ -162,12 +158,11 @@ static void ps_manifest(void **state)
 }
 
 /* Counts go on from the resumed run, time starts with this one; samples are of both workers. */
-static void ps_steps(void **state)
+UNIT_TEST(ps_steps)
 {
     struct made_run m;
     struct records r;
 
-    (void)state;
     made_ps(&m);
     written(&r, &m);
     assert_record(
@@ -197,11 +192,10 @@ static void ps_steps(void **state)
     made_free(&m);
 }
 
-static void ps_ranks_and_staleness(void **state)
+UNIT_TEST(ps_ranks_and_staleness)
 {
     struct made_run m;
     struct records r;
-    (void)state;
     made_ps(&m);
     strcpy(m.result.rank[0].device, "0000:1b:00.0");
     written(&r, &m);
@@ -251,12 +245,11 @@ static void ps_ranks_and_staleness(void **state)
 
 /* 11 steps of worker 0 and 7 of worker 1 in the rounds; 95 % interval with 81 / 11 effective rounds: t(6.36) =
  * 2.41341, standard error 0.934353 ms. One worker alone: 7 / 8.75 ms = 800 samples/s; the server allows 14 / 10 ms. */
-static void ps_summary(void **state)
+UNIT_TEST(ps_summary)
 {
     struct made_run m;
     struct records r;
 
-    (void)state;
     made_ps(&m);
     for (int i = 0; i < 2; i++) { /* of one host, on one GPU */
         strcpy(m.result.rank[i].host, "first");
@@ -326,12 +319,11 @@ static void ps_summary(void **state)
     "'stragglers_count': 0, 'straggler_ratio': 0, 'slow_links_count': 0, 'slow_link_ratio': 0, 'assumed': "            \
     "['link_bytes_per_s', 'job_placement']}"
 
-static void allreduce_in_sim_l4(void **state)
+UNIT_TEST(allreduce_in_sim_l4)
 {
     struct made_run m;
     struct records r;
 
-    (void)state;
     made_allreduce(&m);
     written(&r, &m);
     assert_int_equal(r.n, 1 + 4 + 3 + 1);
@@ -372,12 +364,11 @@ static void allreduce_in_sim_l4(void **state)
 }
 
 /* The 5 slow steps are warm-up: 24 samples in 10 ms. Waits are 2, 1 and 0 ms. Percentiles are of the other steps. */
-static void allreduce_summary(void **state)
+UNIT_TEST(allreduce_summary)
 {
     struct made_run m;
     struct records r;
 
-    (void)state;
     made_allreduce(&m);
     written(&r, &m);
     assert_record(
@@ -412,12 +403,11 @@ static void allreduce_summary(void **state)
 
 /* single is 1 by definition (8 / 16 ms over 8 / 20 ms would be 1.25); three steps have no interval; what is replayed
  * has its profile's precision, and no line though it has two parameters. */
-static void single_of_a_profile(void **state)
+UNIT_TEST(single_of_a_profile)
 {
     struct made_run m;
     struct records r;
 
-    (void)state;
     made_single(&m);
     written(&r, &m);
     assert_int_equal(r.n, 1 + 3 + 1 + 1);
@@ -459,12 +449,11 @@ static void single_of_a_profile(void **state)
 }
 
 /* Of a loss that is reached in the middle: seconds from the first start, samples of all workers by then. */
-static void the_target_loss_is_timed_from_the_first_start(void **state)
+UNIT_TEST(the_target_loss_is_timed_from_the_first_start)
 {
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     summarise(&s, &m);
     assert_near(s.seconds_to_target_loss, 0.155);
@@ -483,16 +472,4 @@ static void the_target_loss_is_timed_from_the_first_start(void **state)
     made_free(&m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(ps_manifest),
-                                        cmocka_unit_test(ps_steps),
-                                        cmocka_unit_test(ps_ranks_and_staleness),
-                                        cmocka_unit_test(ps_summary),
-                                        cmocka_unit_test(allreduce_in_sim_l4),
-                                        cmocka_unit_test(allreduce_summary),
-                                        cmocka_unit_test(single_of_a_profile),
-                                        cmocka_unit_test(the_target_loss_is_timed_from_the_first_start) };
-
-    return cmocka_run_group_tests_name("result", tests, NULL, NULL);
-}
+UNIT_MAIN("result")

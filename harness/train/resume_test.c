@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resume_test.c - which checkpoints a run goes on from, where it goes on, and why it refuses the others. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 struct fixture {
@@ -85,7 +81,7 @@ static void assert_refused(const struct fixture *f, const char *options, const c
         fail_msg("%s: %s \"%s\" does not say \"%s\"", options, rc_name(rc), rc_message(), why);
 }
 
-static void a_run_goes_on_where_it_stopped(void **state)
+UNIT_TEST_WITH(a_run_goes_on_where_it_stopped, set_up, tear_down)
 {
     const struct fixture *f = *state;
 
@@ -97,7 +93,7 @@ static void a_run_goes_on_where_it_stopped(void **state)
 }
 
 /* Another seed has other samples in another order: the run would be neither. */
-static void another_seed_is_refused(void **state)
+UNIT_TEST_WITH(another_seed_is_refused, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -108,7 +104,7 @@ static void another_seed_is_refused(void **state)
     assert_resumes(f, "--model linear --steps 50", 30);
 }
 
-static void another_model_is_refused(void **state)
+UNIT_TEST_WITH(another_model_is_refused, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -124,7 +120,7 @@ static void another_model_is_refused(void **state)
 }
 
 /* --steps counts those of the checkpoint. */
-static void steps_that_are_done_are_refused(void **state)
+UNIT_TEST_WITH(steps_that_are_done_are_refused, set_up, tear_down)
 {
     const struct fixture *f = *state;
 
@@ -134,7 +130,7 @@ static void steps_that_are_done_are_refused(void **state)
 }
 
 /* Every array is looked at; the last value of each. */
-static void values_that_are_not_finite_are_refused(void **state)
+UNIT_TEST_WITH(values_that_are_not_finite_are_refused, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -150,7 +146,7 @@ static void values_that_are_not_finite_are_refused(void **state)
 }
 
 /* --stop-at-step counts updates, of which a checkpoint can have fewer than steps: here one in 4 steps. */
-static void updates_are_counted_on(void **state)
+UNIT_TEST_WITH(updates_are_counted_on, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char stop_at[] = "--model linear --seed 9 --mode ps --workers 1 --stop-at-step";
@@ -170,7 +166,7 @@ static void updates_are_counted_on(void **state)
 }
 
 /* --inject counts steps as --steps does. */
-static void drills_of_other_steps_are_refused(void **state)
+UNIT_TEST_WITH(drills_of_other_steps_are_refused, set_up, tear_down)
 {
     const struct fixture *f = *state;
 
@@ -182,17 +178,4 @@ static void drills_of_other_steps_are_refused(void **state)
     assert_refused(f, "--model linear --seed 9 --steps 50 --inject kill:0@50", "the last step is 49");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_run_goes_on_where_it_stopped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(another_seed_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(another_model_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(steps_that_are_done_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(values_that_are_not_finite_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(updates_are_counted_on, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(drills_of_other_steps_are_refused, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests_name("resume", tests, NULL, NULL);
-}
+UNIT_MAIN("resume")

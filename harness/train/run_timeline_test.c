@@ -5,17 +5,13 @@
  * timelines of some steps alone.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/compute/suite/fake_device.h"
 #include "harness/report/suite/report_kit.h"
 #include "harness/train/suite/train_kit.h"
@@ -219,15 +215,13 @@ static void check_run(const char *overlap)
     traced_close(&t);
 }
 
-static void inline_spans_are_the_stamps(void **state)
+UNIT_TEST(inline_spans_are_the_stamps)
 {
-    (void)state;
     check_run("off");
 }
 
-static void overlapped_spans_are_the_stamps(void **state)
+UNIT_TEST(overlapped_spans_are_the_stamps)
 {
-    (void)state;
     check_run("on");
 }
 
@@ -242,12 +236,11 @@ static void slow_put(struct compute *c, void *to, const void *host, size_t n_byt
 
 /* On a device the caller applies what the communicator has exchanged: all of it in waits, so that every span of it is
  * in the stamps. Meanwhile the samples go to the device slowly: chunks are through before they are awaited. */
-static void staged_updates_are_in_the_stamps(void **state)
+UNIT_TEST(staged_updates_are_in_the_stamps)
 {
     struct compute_backend device = compute_fake_device;
     struct traced t;
 
-    (void)state;
     device.put = slow_put;
     trace_on(&t, "--model lenet --mode allreduce --workers 3 --steps 6 --bucket-bytes 8000 --overlap on", &device);
     for (int r = 0; r < N_WORKERS; r++) {
@@ -264,7 +257,7 @@ static void staged_updates_are_in_the_stamps(void **state)
 
 /* With servers and without overlap a chunk's parameters are copied to the device after its exchange: the next
  * chunk's does not begin before. */
-static void staged_copies_are_in_no_exchange(void **state)
+UNIT_TEST(staged_copies_are_in_no_exchange)
 {
     struct compute_backend device = compute_fake_device;
     double end_us = -1;
@@ -273,7 +266,6 @@ static void staged_copies_are_in_no_exchange(void **state)
     int n = 0;
     size_t i;
 
-    (void)state;
     device.put = slow_put;
     trace_on(&t, "--model lenet --mode ps --workers 1 --steps 1 --overlap off --bucket-bytes 8000", &device);
     json_array_foreach(json_object_get(t.trace, "traceEvents"), i, event)
@@ -321,12 +313,11 @@ static void assert_steps(const struct traced *t, json_int_t first, json_int_t la
 
 /* A server's spans are of the step of the push that it serves: in step with both workers, one update a step and chunk.
  */
-static void servers_know_the_step(void **state)
+UNIT_TEST(servers_know_the_step)
 {
     struct buckets plan = { 0 };
     struct traced t;
 
-    (void)state;
     trace(&t, "--model lenet --mode ps --consistency sync --workers 2 --steps 6 --overlap off --bucket-bytes 8000 "
               "--partition-bytes 3000");
     open_plan(&t, &plan);
@@ -340,17 +331,8 @@ static void servers_know_the_step(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inline_spans_are_the_stamps),
-        cmocka_unit_test(overlapped_spans_are_the_stamps),
-        cmocka_unit_test(staged_updates_are_in_the_stamps),
-        cmocka_unit_test(staged_copies_are_in_no_exchange),
-        cmocka_unit_test(servers_know_the_step),
-    };
-
     if (argc != 3)
         return 2;
     world_name = argv[1];
-    cmocka_set_test_filter(argv[2]);
-    return cmocka_run_group_tests_name("timeline", tests, NULL, NULL);
+    return unit_run("timeline", argv[2], NULL, NULL);
 }

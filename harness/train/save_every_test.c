@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* save_every_test.c - a checkpoint between steps is, to the bit, that of a run that ends there, and changes nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 enum { STEPS = 8, EVERY = 3, LAST_SAVED = 6 };
@@ -90,7 +85,7 @@ static void check_unchanged(const struct train_result *saving, const char *way)
     train_result_free(&plain);
 }
 
-static void every_mode_saves_what_it_would_end_with(void **state)
+UNIT_TEST_WITH(every_mode_saves_what_it_would_end_with, open_place, close_place)
 {
     static const char *const ways[] = {
         "--model lenet --mode allreduce --workers 2 --threads 1 --eval-samples 0 --momentum 0.9",
@@ -121,7 +116,7 @@ static void every_mode_saves_what_it_would_end_with(void **state)
 }
 
 /* Servers go on with the other workers meanwhile: the checkpoint is of what they hold then. */
-static void asynchronous_workers_go_on(void **state)
+UNIT_TEST_WITH(asynchronous_workers_go_on, open_place, close_place)
 {
     const struct place *p = *state;
     struct train_result r;
@@ -140,7 +135,7 @@ static void asynchronous_workers_go_on(void **state)
 }
 
 /* Steps are counted from the beginning of the training, and the end of the run is not one of them. */
-static void steps_are_those_of_the_whole_training(void **state)
+UNIT_TEST_WITH(steps_are_those_of_the_whole_training, open_place, close_place)
 {
     const struct place *p = *state;
     struct train_result first, r;
@@ -159,11 +154,10 @@ static void steps_are_those_of_the_whole_training(void **state)
     train_result_free(&r);
 }
 
-static void a_checkpoint_that_cannot_be_written_ends_nothing(void **state)
+UNIT_TEST(a_checkpoint_that_cannot_be_written_ends_nothing)
 {
     struct train_result r, plain;
 
-    (void)state;
     run_saving(&r, "--model linear --steps 8", "/no/such/folder/checkpoint");
     assert_int_equal(r.saves.n_written, 0);
     assert_int_equal(r.saves.n_failed, 2);
@@ -174,23 +168,12 @@ static void a_checkpoint_that_cannot_be_written_ends_nothing(void **state)
     train_result_free(&plain);
 }
 
-static void without_a_file_it_is_refused(void **state)
+UNIT_TEST(without_a_file_it_is_refused)
 {
     struct train_job job = { 0 };
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model lenet --save-every 3"), RC_INVAL);
     assert_names(rc_message(), "--save-every ... --save FILE");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_mode_saves_what_it_would_end_with, open_place, close_place),
-        cmocka_unit_test_setup_teardown(asynchronous_workers_go_on, open_place, close_place),
-        cmocka_unit_test_setup_teardown(steps_are_those_of_the_whole_training, open_place, close_place),
-        cmocka_unit_test(a_checkpoint_that_cannot_be_written_ends_nothing),
-        cmocka_unit_test(without_a_file_it_is_refused),
-    };
-    return cmocka_run_group_tests_name("save_every", tests, NULL, NULL);
-}
+UNIT_MAIN("save_every")

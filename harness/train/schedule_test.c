@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_test.c - rates worked out by hand. */
+#include "harness/base/suite/unit.h"
 #include "harness/train/schedule.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static void assert_rate(const struct schedule *s, uint64_t samples_count, double expected)
 {
@@ -27,9 +23,8 @@ static double factor_of(const char *name, int n_workers)
     return lr_scaling_factor(scaling, n_workers);
 }
 
-static void factors_are_of_the_workers(void **state)
+UNIT_TEST(factors_are_of_the_workers)
 {
-    (void)state;
     for (int n_workers = 1; n_workers <= 9; n_workers++) {
         assert_true(factor_of("none", n_workers) == 1);
         assert_true(factor_of("linear", n_workers) == n_workers);
@@ -38,11 +33,10 @@ static void factors_are_of_the_workers(void **state)
 }
 
 /* From 0.1 to 0.4 over 2 epochs of 1000 samples: 0.15 more for each 1000. */
-static void warm_up_rises_in_a_straight_line(void **state)
+UNIT_TEST(warm_up_rises_in_a_straight_line)
 {
     const struct schedule s = { .lr = 0.1, .factor = 4, .warmup_epochs = 2, .n_train = 1000 };
 
-    (void)state;
     assert_rate(&s, 0, 0.1);
     assert_rate(&s, 500, 0.175);
     assert_rate(&s, 1000, 0.25);
@@ -51,25 +45,15 @@ static void warm_up_rises_in_a_straight_line(void **state)
     assert_rate(&s, 1000000, 0.4);
 }
 
-static void without_warm_up_the_rate_is_scaled_at_once(void **state)
+UNIT_TEST(without_warm_up_the_rate_is_scaled_at_once)
 {
     const struct schedule scaled = { .lr = 0.1, .factor = 4, .n_train = 1000 };
     const struct schedule own = { .lr = 0.1, .factor = 1, .warmup_epochs = 3, .n_train = 1000 };
 
-    (void)state;
     assert_rate(&scaled, 0, 0.4);
     assert_rate(&scaled, 5000, 0.4);
     assert_rate(&own, 0, 0.1);
     assert_rate(&own, 1500, 0.1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(factors_are_of_the_workers),
-        cmocka_unit_test(warm_up_rises_in_a_straight_line),
-        cmocka_unit_test(without_warm_up_the_rate_is_scaled_at_once),
-    };
-
-    return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
-}
+UNIT_MAIN("schedule")

@@ -25,19 +25,14 @@
  * There is one simulation to a process: each run is made in a copy of this one.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/train/places.h"
 #include "harness/train/suite/train_kit.h"
 #include "harness/world/child.h"
@@ -188,11 +183,10 @@ static double slowed_by(const char *rule, struct outcome *slow)
     return others_s / all_s;
 }
 
-static void slow_worker(void **state)
+UNIT_TEST(slow_worker)
 {
     struct outcome slow;
 
-    (void)state;
     const double of_backup = slowed_by("sync:1", &slow);
     assert_true(1 / of_backup >= 0.9);
     assert_int_equal(slow.late_count, 30 * 2); /* steps, servers */
@@ -214,12 +208,11 @@ static void slow_worker(void **state)
 
 /* Curvature 2 of the offset, 3 updates late: a rate below sin(pi / 14) = 0.22 is stable. Over staleness 0.5 is 0.17. In
  * lockstep the first updates are 0, 1, 2, 3 late, and all others 3. */
-static void late_rates(void **state)
+UNIT_TEST(late_rates)
 {
     static const char *const run_of = "--world sim --model linear --mode ps --workers 4 --steps 100 --lr 0.5";
     char options[256];
 
-    (void)state;
     snprintf(options, sizeof options, "%s --lr-staleness inverse", run_of);
     const struct outcome none = run(run_of), inverse = run(options);
     assert_true(!(fabs(none.first_param - 2) < 1000));
@@ -233,11 +226,10 @@ static void late_rates(void **state)
 /* A server that is slow, and workers that are not: the second worker gets its answer last, and ends while the server
  * applies what the first has pushed meanwhile. Nothing comes any more that would wake the server.
  * Regression: the others waited for the lost worker until a time-out. */
-static void lost_while_serving(void **state)
+UNIT_TEST(lost_while_serving)
 {
     static const char *const rules[] = { "ssp:0", "ssp:2", "sync", "async" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char options[512];
         snprintf(options, sizeof options,
@@ -281,11 +273,10 @@ static struct outcome placed(const char *path, const char *placement)
     return run(options);
 }
 
-static void placement(void **state)
+UNIT_TEST(placement)
 {
     char folder[] = "gm_servers_sim_test.XXXXXX", path[64];
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/p.json", folder);
     write_eighth_of_vgg16(path);
@@ -320,11 +311,10 @@ static struct outcome on_slow_links(const char *options)
 /* 13706 parameters, a quarter on each of 4 servers: 13706 or 13707 of 54824 bytes, and a header of 64 on each message,
  * at 125000 bytes/s. A card carries, one way, 3 quarters pushed and 3 replied; of one server at the host of worker 0,
  * it carries the replies to 3 workers and no push. */
-static void beside(void **state)
+UNIT_TEST(beside)
 {
     const double quarter_s = (13706 + 64) / 125e3, whole_s = (54824 + 64) / 125e3;
 
-    (void)state;
     const struct outcome own = on_slow_links("--servers 4 --consistency sync");
     const struct outcome sync = on_slow_links("--colocate --consistency sync");
     const struct outcome async = on_slow_links("--colocate --consistency async");
@@ -353,13 +343,12 @@ static void beside(void **state)
 
 /* One way, a server's link carries replies to 4 workers and as many forwards; a worker's, its pushes to 4 servers, and
  * a reply. */
-static void replicas(void **state)
+UNIT_TEST(replicas)
 {
     static const char *const followed = "--servers 4 --consistency sync --replicas 1 --on-loss report";
     const double quarter_s = (13706 + 64) / 125e3;
     char options[256];
 
-    (void)state;
     snprintf(options, sizeof options, "%s --inject kill:5@6", followed);
     const struct outcome none = on_slow_links("--servers 4 --consistency sync"), one = on_slow_links(followed);
     const struct outcome lost = on_slow_links(options);
@@ -383,12 +372,11 @@ static void replicas(void **state)
 }
 
 /* Seven chunks, each on one server or two: one after the other most links wait. */
-static void in_flight(void **state)
+UNIT_TEST(in_flight)
 {
     static const char *const chunks = "--servers 4 --consistency sync --partition-bytes 8Ki";
     char in_turn[256], followed[256], lost[512];
 
-    (void)state;
     snprintf(in_turn, sizeof in_turn, "%s --in-flight 1", chunks);
     snprintf(followed, sizeof followed, "%s --replicas 1 --on-loss report", chunks);
     snprintf(lost, sizeof lost, "%s --inject kill:5@6", followed);
@@ -412,11 +400,10 @@ static void in_flight(void **state)
 }
 
 /* What is given on both sides is refused; what a description says gives way. */
-static void beside_or_own(void **state)
+UNIT_TEST(beside_or_own)
 {
     struct train_job job = { 0 };
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--world sim --mode ps --workers 2 --colocate --cluster-set "
                                        "link_bits_per_s=1e9,server_placement=own"),
                      RC_INVAL);
@@ -433,7 +420,7 @@ static void beside_or_own(void **state)
 /* Workers that share a host: what one of them gets of its card, or cards, does not tell what the host sends. Servers of
  * their own on the hosts of workers, and hosts whose ranks have no rate of their own: 1953 % and 236 % of what the plan
  * of the wire says were seen. Regression: asynchronous workers beside their servers exceeded the bound. */
-static void beside_on_cards(void **state)
+UNIT_TEST(beside_on_cards)
 {
     static const char *const run_of =
         "--world sim --model lenet --mode ps --workers 4 --steps 12 "
@@ -456,7 +443,6 @@ static void beside_on_cards(void **state)
                { "ranks_per_host_count=4,local_sharing=none --consistency sync --colocate", false },
                { "ranks_per_host_count=5,local_sharing=rank --consistency async --servers 1", true } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
         char options[512];
         snprintf(options, sizeof options, "%s%s", run_of, on[i].hosts);
@@ -467,9 +453,8 @@ static void beside_on_cards(void **state)
 }
 
 /* The links of 3 of 4 workers are slow: the fourth one goes on at its own rate, and no bound takes the mean of them. */
-static void slow_links(void **state)
+UNIT_TEST(slow_links)
 {
-    (void)state;
     const struct outcome even = on_slow_links("--servers 1 --consistency async");
     const struct outcome slow =
         on_slow_links("--servers 1 --consistency async --cluster-set slow_links_count=3,slow_link_ratio=50");
@@ -481,15 +466,4 @@ static void slow_links(void **state)
     assert_true(even.bound_ratio <= 1 && slow.bound_ratio <= 1);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(slow_worker),     cmocka_unit_test(lost_while_serving),
-                                        cmocka_unit_test(placement),       cmocka_unit_test(beside),
-                                        cmocka_unit_test(beside_on_cards), cmocka_unit_test(beside_or_own),
-                                        cmocka_unit_test(slow_links),      cmocka_unit_test(late_rates),
-                                        cmocka_unit_test(replicas),        cmocka_unit_test(in_flight) };
-
-    if (argc == 2)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("servers_sim", tests, NULL, NULL);
-}
+UNIT_MAIN("servers_sim")

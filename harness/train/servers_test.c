@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* servers_test.c CASE - whole runs of every placement and every consistency, in threads: bits, bounds, bad input. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/job_exchange.h"
 #include "harness/train/places.h"
 #include "harness/train/suite/train_kit.h"
@@ -35,13 +30,12 @@ static const char *const ways[] = { "", " --bucket-bytes 8000 --partition-bytes 
                                     " --bucket-bytes 8000 --overlap on" };
 
 /* S3, wherever the parameters are, whatever the rule is that one worker has nobody to wait for. */
-static void one_worker_is_single_everywhere(void **state)
+UNIT_TEST(one_worker_is_single_everywhere)
 {
     static const char *const model = "--model lenet --steps 12 --momentum 0.9 --weight-decay 0.001";
     struct train_result single = { 0 };
     char options[512];
 
-    (void)state;
     snprintf(options, sizeof options, "%s --mode single", model);
     train(&single, options);
     for (size_t i = 0; i < 4 * 3; i++) {
@@ -62,13 +56,12 @@ static void one_worker_is_single_everywhere(void **state)
 }
 
 /* Sums are in the order of workers: the same bits on any number of servers, in any chunks, whenever gradients come. */
-static void sync_has_the_same_bits_however_it_is_cut(void **state)
+UNIT_TEST(sync_has_the_same_bits_however_it_is_cut)
 {
     static const char *const model = "--model lenet --mode ps --workers 3 --steps 10 --momentum 0.9 --consistency sync";
     struct train_result first = { 0 };
     char options[512];
 
-    (void)state;
     train(&first, model);
     for (size_t i = 0; i < 4 * 3; i++) {
         struct train_result r = { 0 };
@@ -83,11 +76,10 @@ static void sync_has_the_same_bits_however_it_is_cut(void **state)
     train_result_free(&first);
 }
 
-static void sync_is_allreduce(void **state)
+UNIT_TEST(sync_is_allreduce)
 {
     static const char *const models[] = { "linear --steps 100 --lr 0.1", "lenet --steps 20 --momentum 0.9" };
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct train_result sum = { 0 }, ps = { 0 };
         char options[256];
@@ -104,14 +96,13 @@ static void sync_is_allreduce(void **state)
 }
 
 /* What the servers hold in any placement and after any rule is a checkpoint of the model. */
-static void runs_resume_in_another_placement(void **state)
+UNIT_TEST(runs_resume_in_another_placement)
 {
     static const char *const model =
         "--model lenet --mode ps --workers 2 --servers 2 --momentum 0.9 --consistency sync";
     struct train_result whole = { 0 }, half = { 0 }, rest = { 0 };
     char options[512], folder[] = "gm_servers_test.XXXXXX", path[64];
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/c", folder);
     snprintf(options, sizeof options, "%s --steps 16", model);
@@ -130,7 +121,7 @@ static void runs_resume_in_another_placement(void **state)
 }
 
 /* A snapshot between two steps of worker 0, while others may be on their way. */
-static void checkpoints_of_sync_are_exact(void **state)
+UNIT_TEST(checkpoints_of_sync_are_exact)
 {
     static const char *const model =
         "--model lenet --mode ps --workers 3 --servers 2 --momentum 0.9 --consistency sync "
@@ -139,7 +130,6 @@ static void checkpoints_of_sync_are_exact(void **state)
     struct checkpoint c = { 0 };
     char options[512], folder[] = "gm_servers_test.XXXXXX", path[64];
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/c", folder);
     snprintf(options, sizeof options, "%s --steps 8", model);
@@ -158,9 +148,8 @@ static void checkpoints_of_sync_are_exact(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void ssp_bounds_the_lead(void **state)
+UNIT_TEST(ssp_bounds_the_lead)
 {
-    (void)state;
     for (uint32_t bound = 0; bound < 4; bound++) {
         struct train_result r = { 0 };
         char options[256];
@@ -178,12 +167,11 @@ static void ssp_bounds_the_lead(void **state)
 }
 
 /* B of the gradients of every step are dropped, on every server. */
-static void backup_workers_are_counted(void **state)
+UNIT_TEST(backup_workers_are_counted)
 {
     struct train_result r = { 0 };
     uint64_t n_late = 0, n_applied = 0;
 
-    (void)state;
     train(&r, "--model lenet --mode ps --workers 4 --servers 2 --steps 15 --consistency sync:1");
     assert_int_equal(servers_late_count(&r), 15 * 2);
     for (int s = 4; s < 6; s++) {
@@ -199,13 +187,12 @@ static void backup_workers_are_counted(void **state)
 
 /* At this rate parameters leave the range of floats. Behind that every gradient is refused: such steps are known, and
  * are in no bin. */
-static void what_is_refused_is_no_update(void **state)
+UNIT_TEST(what_is_refused_is_no_update)
 {
     enum { N_STEPS = 60 };
     struct train_result r = { 0 };
     uint64_t n_refused[2] = { 0 }, n_applied = 0;
 
-    (void)state;
     train(&r, "--model linear --mode ps --workers 2 --steps 60 --lr 1e5 --momentum 0");
     for (size_t i = 0; i < 2 * N_STEPS; i++)
         n_refused[i / N_STEPS] += r.stamp[i].is_refused;
@@ -219,7 +206,7 @@ static void what_is_refused_is_no_update(void **state)
 }
 
 /* What the table says of servers. */
-static void tables_name_the_hottest_and_the_late(void **state)
+UNIT_TEST(tables_name_the_hottest_and_the_late)
 {
     struct step_stamp stamp[2] = { { .late_count = 0 }, { .late_count = 3 } };
     struct train_rank_info rank[2] = { { .served.lead_max_count = 1 }, { .served.lead_max_count = 0 } };
@@ -237,7 +224,6 @@ static void tables_name_the_hottest_and_the_late(void **state)
           "sync:1, 3 parts of gradients came too late and were dropped" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         struct train_job job = { 0 };
         char options[256], placement[256], consistency[256];
@@ -262,23 +248,21 @@ static void lenet_learns(const char *options)
     train_result_free(&r);
 }
 
-static void lenet_learns_by_every_rule(void **state)
+UNIT_TEST(lenet_learns_by_every_rule)
 {
-    (void)state;
     lenet_learns("--model lenet --mode ps --workers 4 --steps 300");
     lenet_learns("--model lenet --mode ps --workers 4 --servers 2 --steps 300 --consistency ssp:2 --placement whole");
     lenet_learns("--model lenet --mode ps --workers 4 --steps 300 --consistency sync:1");
 }
 
 /* Where servers live changes no bit; without --servers each worker has one beside it. */
-static void beside_workers_it_is_the_same_training(void **state)
+UNIT_TEST(beside_workers_it_is_the_same_training)
 {
     static const char *const run_of = "--model lenet --mode ps --workers 3 --servers 3 --consistency sync --steps 8";
     static const char *const beside_of = "--model lenet --mode ps --workers 3 --colocate --consistency sync --steps 8";
     struct train_result own = { 0 }, beside = { 0 };
     struct train_job job = { 0 };
 
-    (void)state;
     train(&own, run_of);
     train(&beside, beside_of);
     assert_int_equal(beside.n_ranks, 6);
@@ -297,7 +281,7 @@ static void beside_workers_it_is_the_same_training(void **state)
     train_job_free(&job);
 }
 
-static void what_cannot_be_is_refused(void **state)
+UNIT_TEST(what_cannot_be_is_refused)
 {
     static const char *const bad[][2] = {
         { "--mode ps --consistency ssp:-1", "--consistency ssp:-1: S of ssp:S must be a whole number" },
@@ -337,7 +321,6 @@ static void what_cannot_be_is_refused(void **state)
           "needs --priority off, async, or ssp:1 and more" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct train_job job = { 0 };
         const enum rc rc = kit_prepare(&job, bad[i][0]);
@@ -352,24 +335,4 @@ static void what_cannot_be_is_refused(void **state)
     train_job_free(&job);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_worker_is_single_everywhere),
-        cmocka_unit_test(sync_has_the_same_bits_however_it_is_cut),
-        cmocka_unit_test(sync_is_allreduce),
-        cmocka_unit_test(runs_resume_in_another_placement),
-        cmocka_unit_test(checkpoints_of_sync_are_exact),
-        cmocka_unit_test(ssp_bounds_the_lead),
-        cmocka_unit_test(backup_workers_are_counted),
-        cmocka_unit_test(what_is_refused_is_no_update),
-        cmocka_unit_test(tables_name_the_hottest_and_the_late),
-        cmocka_unit_test(lenet_learns_by_every_rule),
-        cmocka_unit_test(beside_workers_it_is_the_same_training),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-
-    if (argc == 2)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("servers", tests, NULL, NULL);
-}
+UNIT_MAIN("servers")

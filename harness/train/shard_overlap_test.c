@@ -5,17 +5,12 @@
  *
  * usage: shard_overlap_test [NUMBER]; with one: these options in sim
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 enum { TEXT_BYTES = 512 };
@@ -65,12 +60,11 @@ static void check_same(const char *options, const char *way, const struct train_
             fail_msg("%s, %s: another loss", options, way);
 }
 
-static void the_bits_are_those_without_overlap(void **state)
+UNIT_TEST(the_bits_are_those_without_overlap)
 {
     static const char *const ways[] = { "--overlap on", "--overlap on --inject rank:1=0.3",
                                         "--overlap on --priority on" };
 
-    (void)state;
     for (size_t i = 0; i < N_OPTIONS; i++) {
         struct train_result off;
         run(&off, options_of[i], "--overlap off");
@@ -90,14 +84,13 @@ static void the_bits_are_those_without_overlap(void **state)
 }
 
 /* The 10 outputs of fc4 are 3, 3 and 4 rows of 65 parameters: chunks of 1024 bytes are not equally many. */
-static void an_order_that_shards_cannot_have_is_refused(void **state)
+UNIT_TEST(an_order_that_shards_cannot_have_is_refused)
 {
     static const char options[] = "--model lenet --mode allreduce --workers 3 --shard-dense 3 --partition-bytes 1024 "
                                   "--overlap on --priority ";
     char text[TEXT_BYTES];
     struct train_job job = { 0 };
 
-    (void)state;
     (void)snprintf(text, sizeof text, "%son", options);
     assert_int_equal(kit_prepare(&job, text), RC_INVAL);
     assert_names(
@@ -111,12 +104,11 @@ static void an_order_that_shards_cannot_have_is_refused(void **state)
 }
 
 /* In sim, where a process has one run: with overlap, some of the exchange hidden, the bits of threads without. */
-static void in_virtual_time_too(void **state)
+UNIT_TEST_OF("sim", in_virtual_time_too)
 {
     struct train_result off, on;
     uint64_t hidden_ns = 0;
 
-    (void)state;
     world = "threads";
     run(&off, options_of[in_sim], "--overlap off");
     world = "sim";
@@ -131,14 +123,6 @@ static void in_virtual_time_too(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bits_are_those_without_overlap),
-        cmocka_unit_test(an_order_that_shards_cannot_have_is_refused),
-    };
-    const struct CMUnitTest sim[] = { cmocka_unit_test(in_virtual_time_too) };
-
-    if (argc == 1)
-        return cmocka_run_group_tests(tests, NULL, NULL);
-    in_sim = (size_t)atoi(argv[1]);
-    return in_sim >= N_OPTIONS || cmocka_run_group_tests(sim, NULL, NULL);
+    in_sim = argc > 1 ? (size_t)atoi(argv[1]) : 0;
+    return in_sim >= N_OPTIONS || unit_run("shard_overlap", argc > 1 ? "sim" : NULL, NULL, NULL);
 }

@@ -6,17 +6,12 @@
  * usage: shard_train_test
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 enum { TEXT_BYTES = 512 };
@@ -50,7 +45,7 @@ static void check_alike(const char *what, const struct train_result *a, const st
     assert_int_equal(isnan(a->evaluation.loss), isnan(b->evaluation.loss));
 }
 
-static void shards_train_as_the_whole(void **state)
+UNIT_TEST(shards_train_as_the_whole)
 {
     static const struct {
         const char *whole, *cut[2];
@@ -61,7 +56,6 @@ static void shards_train_as_the_whole(void **state)
                 { "--optimizer adam --lr 0.001",
                   { "--shard-dense 2 --reducer halving-doubling --optimizer adam --lr 0.001", NULL } } };
 
-    (void)state;
     for (size_t m = 0; m < sizeof slim / sizeof *slim; m++)
         for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
             struct train_result one;
@@ -77,7 +71,7 @@ static void shards_train_as_the_whole(void **state)
 }
 
 /* train.H3: 3 steps one way, 3 the other, against 6. */
-static void checkpoints_are_of_the_whole(void **state)
+UNIT_TEST(checkpoints_are_of_the_whole)
 {
     static const char *const cut[] = { "", "--shard-dense 2", "--shard-dense 4" };
     static const char model[] = "--model lenet --batch 8 --threads 1";
@@ -85,7 +79,6 @@ static void checkpoints_are_of_the_whole(void **state)
     char path[] = "/tmp/gradmark-shard.XXXXXX", text[TEXT_BYTES];
     const int file = mkstemp(path);
 
-    (void)state;
     assert_true(file >= 0);
     (void)close(file);
     train(&whole, model, "--steps 6");
@@ -110,12 +103,11 @@ static void checkpoints_are_of_the_whole(void **state)
 }
 
 /* train.L3: with the same shards the bits are those of a run that never stopped. */
-static void a_sharded_run_goes_on_alike(void **state)
+UNIT_TEST(a_sharded_run_goes_on_alike)
 {
     char path[] = "/tmp/gradmark-shard.XXXXXX";
     const int file = mkstemp(path);
 
-    (void)state;
     assert_true(file >= 0);
     (void)close(file);
     kit_goes_on_alike("--model lenet --batch 8 --threads 1 --mode allreduce --workers 4 --shard-dense 2", 2, 5, path);
@@ -124,11 +116,10 @@ static void a_sharded_run_goes_on_alike(void **state)
 
 /* lenet, 4 workers in shards of 4: 160 + 4640 parameters of convolutions; fc3 has 64 rows of 129, fc4 10 of 65, of
  * which the shards have 2, 3, 2, 3. What crosses: parallel_test.c, 8 images at 4 bytes. */
-static void figures_are_known(void **state)
+UNIT_TEST(figures_are_known)
 {
     struct train_result r;
 
-    (void)state;
     train(&r, "--model lenet --batch 8 --threads 1 --steps 3", "--shard-dense 4");
     for (uint64_t k = 0; k < 4; k++) {
         const uint64_t n_rows = 2 + k % 2, B = 8;
@@ -140,13 +131,12 @@ static void figures_are_known(void **state)
 }
 
 /* A shard of vgg16 has a quarter of 123642856 parameters less fc8's rest; what a worker plans is less by as much. */
-static void memory_is_of_a_shard(void **state)
+UNIT_TEST(memory_is_of_a_shard)
 {
     static const char model[] = "--model vgg16 --mode allreduce --batch 1 --threads 1 --workers 4 --image-size 32";
     struct train_job whole, cut;
     char text[TEXT_BYTES];
 
-    (void)state;
     assert_int_equal(kit_prepare(&whole, model), RC_OK);
     (void)snprintf(text, sizeof text, "%s --shard-dense 4", model);
     assert_int_equal(kit_prepare(&cut, text), RC_OK);
@@ -157,13 +147,4 @@ static void memory_is_of_a_shard(void **state)
     train_job_free(&cut);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shards_train_as_the_whole),   cmocka_unit_test(checkpoints_are_of_the_whole),
-        cmocka_unit_test(a_sharded_run_goes_on_alike), cmocka_unit_test(figures_are_known),
-        cmocka_unit_test(memory_is_of_a_shard),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("shard_train")

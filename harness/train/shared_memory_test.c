@@ -4,15 +4,10 @@
  * private memory (--reducer root, which adds in the same order); with a planted bug it does not. The other worlds:
  * verbs/shared_memory_cli_test.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/sync_mutants.h"
 #include "harness/train/suite/train_kit.h"
 
@@ -53,7 +48,7 @@ static void check(const char *options)
     train_result_free(&shared);
 }
 
-static void bits_are_equal(void **state)
+UNIT_TEST(bits_are_equal)
 {
     static const char *const runs[] = {
         "--model lenet --mode allreduce --workers 3 --momentum 0.9",
@@ -61,19 +56,17 @@ static void bits_are_equal(void **state)
         "--model resnet8 --image-size 16 --width-divisor 2 --batch 4 --mode allreduce --workers 2",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         check(runs[i]);
 }
 
 /* The comparison can fail. */
-static void a_planted_bug_is_found(void **state)
+UNIT_TEST(a_planted_bug_is_found)
 {
     static const char options[] = "--model lenet --mode allreduce --workers 2 --momentum 0.9";
     struct train_result right = { 0 }, wrong = { 0 };
     struct sync_mode mutant;
 
-    (void)state;
     (void)sync_mutant(&mutant, 0);
     train(&right, options, "shm", NULL);
     train(&wrong, options, "shm", &mutant);
@@ -82,12 +75,4 @@ static void a_planted_bug_is_found(void **state)
     train_result_free(&wrong);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_are_equal),
-        cmocka_unit_test(a_planted_bug_is_found),
-    };
-
-    return cmocka_run_group_tests_name("shared memory", tests, NULL, NULL);
-}
+UNIT_MAIN("shared memory")

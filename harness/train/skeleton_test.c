@@ -3,16 +3,11 @@
  * skeleton_test.c - what one file and one line bring: allreduce/suite/skeleton.c, added to the list of algorithms, is
  * parsed, refused, checked, counted, run and recorded, and nothing else in the program knows its name (U1, U2).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/opt.h"
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/collective.h"
 #include "harness/report/suite/report_kit.h"
 #include "harness/train/suite/train_kit.h"
@@ -26,25 +21,23 @@ static void refused(const char *options, const char *message)
     train_job_free(&job);
 }
 
-static void help_tells_its_option(void **state)
+UNIT_TEST(help_tells_its_option)
 {
     struct train_opts opts;
     struct opt_group group[TRAIN_MAX_OPT_GROUPS];
     const int n = train_opt_groups(group, &opts);
     char name[80] = "";
 
-    (void)state;
     for (int i = 0; i < n && strcmp(name, "--skeleton.chunk-elems") != 0; i++)
         if (group[i].module)
             opt_help_name(name, sizeof name, group[i].module, group[i].table);
     assert_string_equal(name, "--skeleton.chunk-elems");
 }
 
-static void its_option_reaches_memory_and_job(void **state)
+UNIT_TEST(its_option_reaches_memory_and_job)
 {
     struct train_job few = { 0 }, many = { 0 };
 
-    (void)state;
     assert_int_equal(kit_prepare(&few, "--model lenet --mode allreduce --workers 2 --reducer skeleton"), RC_OK);
     assert_int_equal(kit_prepare(&many, "--model lenet --mode allreduce --workers 2 --reducer skeleton "
                                         "--skeleton.chunk-elems 1025"),
@@ -55,9 +48,8 @@ static void its_option_reaches_memory_and_job(void **state)
     train_job_free(&many);
 }
 
-static void wrong_uses_are_refused(void **state)
+UNIT_TEST(wrong_uses_are_refused)
 {
-    (void)state;
     refused("--mode allreduce --workers 2 --skeleton.chunk-elems 9",
             "--skeleton.chunk-elems 9: is an option of reducer skeleton; needs --reducer skeleton, but that is ring");
     refused("--mode single --skeleton.chunk-elems 9",
@@ -81,21 +73,19 @@ static void same_parameters(const char *options, const char *others)
 }
 
 /* It adds in the order of root, whatever its chunks are. */
-static void it_trains_to_the_bits_of_root(void **state)
+UNIT_TEST(it_trains_to_the_bits_of_root)
 {
-    (void)state;
     same_parameters(
         "--model lenet --mode allreduce --workers 3 --steps 5 --reducer skeleton --skeleton.chunk-elems 777",
         "--model lenet --mode allreduce --workers 3 --steps 5 --reducer root");
 }
 
-static void the_manifest_holds_its_option(void **state)
+UNIT_TEST(the_manifest_holds_its_option)
 {
     struct train_job job = { 0 };
     struct record *r = NULL;
     struct kit k;
 
-    (void)state;
     assert_true(kit_open(&k));
     assert_int_equal(kit_prepare(&job, "--model lenet --mode allreduce --workers 2 --reducer skeleton "
                                        "--skeleton.chunk-elems 777"),
@@ -110,13 +100,4 @@ static void the_manifest_holds_its_option(void **state)
     kit_close(&k);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help_tells_its_option),         cmocka_unit_test(its_option_reaches_memory_and_job),
-        cmocka_unit_test(wrong_uses_are_refused),        cmocka_unit_test(it_trains_to_the_bits_of_root),
-        cmocka_unit_test(the_manifest_holds_its_option),
-    };
-
-    return cmocka_run_group_tests_name("skeleton", tests, NULL, NULL);
-}
+UNIT_MAIN("skeleton")

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* staging_test.c - E4: every mode, trained where the host cannot reach, ends with the bits of a plain cpu. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "allreduce/sync_allreduce.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/suite/fake_device.h"
 #include "harness/exchange/exchange.h"
 #include "harness/train/suite/sync_mutants.h"
@@ -38,7 +33,7 @@ static int same(const struct train_result *a, const struct train_result *b)
            memcmp(&a->evaluation, &b->evaluation, sizeof a->evaluation) == 0;
 }
 
-static void device_equals_host_E4(void **state)
+UNIT_TEST(device_equals_host_E4)
 {
     static const char *const runs[] = {
         "--model linear --mode single --steps 30 --momentum 0.9",
@@ -83,7 +78,6 @@ static void device_equals_host_E4(void **state)
         LENET "--mode ps --workers 1 --servers 2 --steps 8 --optimizer adam --lr 0.001",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         struct train_result on_host = { 0 }, on_device = { 0 };
         train(&on_host, runs[i], NULL, NULL);
@@ -96,9 +90,8 @@ static void device_equals_host_E4(void **state)
 }
 
 /* The comparison can fail: mutants of the modes, run in fake device memory, end elsewhere. */
-static void mutants_are_noticed(void **state)
+UNIT_TEST(mutants_are_noticed)
 {
-    (void)state;
     for (int i = 0; i < SYNC_N_MUTANTS; i++) {
         struct train_result right = { 0 }, wrong = { 0 };
         struct sync_mode mutant;
@@ -117,13 +110,12 @@ static void mutants_are_noticed(void **state)
 }
 
 /* E7: the parameters and the optimiser's state of the step before come back to the device. */
-static void losses_are_undone_on_a_device_E7(void **state)
+UNIT_TEST(losses_are_undone_on_a_device_E7)
 {
     static const char all[] = "--model lenet --mode allreduce --workers 3 --optimizer adam --lr 0.001";
     struct train_result lost = { 0 }, whole = { 0 };
     char options[256];
 
-    (void)state;
     snprintf(options, sizeof options, "%s --steps 9 --on-loss report --inject kill:2@5", all);
     train(&lost, options, NULL, &compute_fake_device);
     assert_int_equal(lost.n_losses, 1);
@@ -138,9 +130,8 @@ static void losses_are_undone_on_a_device_E7(void **state)
 }
 
 /* Only what the mode has to read or write there: gradients, and with servers parameters. */
-static void only_exchanges_are_staged(void **state)
+UNIT_TEST(only_exchanges_are_staged)
 {
-    (void)state;
     for (int i = 0; train_mode_at(i); i++) {
         const struct sync_mode *m = train_mode_at(i);
         const size_t n_copies = m == &sync_ps ? 2 : m == &sync_allreduce;
@@ -150,16 +141,4 @@ static void only_exchanges_are_staged(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_equals_host_E4),
-        cmocka_unit_test(losses_are_undone_on_a_device_E7),
-        cmocka_unit_test(mutants_are_noticed),
-        cmocka_unit_test(only_exchanges_are_staged),
-    };
-
-    if (argc == 2)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("staging", tests, NULL, NULL);
-}
+UNIT_MAIN("staging")

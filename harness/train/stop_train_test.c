@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stop_train_test.c - a training that a signal stops is, to the bit, one of as many steps. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 #include "harness/world/stop.h"
 
@@ -92,36 +87,32 @@ static void assert_is_run_of_so_many_steps(const char *options)
     train_job_free(&run.job);
 }
 
-static void synchronous_runs_end_with_the_step(void **state)
+UNIT_TEST(synchronous_runs_end_with_the_step)
 {
-    (void)state;
     assert_is_run_of_so_many_steps("--model linear --mode single --momentum 0.9");
     assert_is_run_of_so_many_steps("--model lenet --mode allreduce --workers 3 --momentum 0.9 --threads 1");
 }
 
-static void overlapped_runs_end_with_the_step(void **state)
+UNIT_TEST(overlapped_runs_end_with_the_step)
 {
-    (void)state;
     assert_is_run_of_so_many_steps("--model lenet --mode allreduce --workers 2 --momentum 0.9 --threads 1 --overlap on "
                                    "--bucket-bytes 8Ki");
     assert_is_run_of_so_many_steps("--model linear --mode allreduce --workers 3 --momentum 0.9 --overlap on "
                                    "--on-loss report");
 }
 
-static void servers_end_with_their_workers(void **state)
+UNIT_TEST(servers_end_with_their_workers)
 {
-    (void)state;
     assert_is_run_of_so_many_steps("--model linear --mode ps --workers 1 --servers 2 --momentum 0.9");
 }
 
 /* Workers that do not wait for each other end after the same step, too; the faster ones have begun it first. */
-static void asynchronous_workers_end_after_the_same_step(void **state)
+UNIT_TEST(asynchronous_workers_end_after_the_same_step)
 {
     static const char *const options[] = { "--model linear --mode none --workers 3",
                                            "--model linear --mode ps --workers 3" };
     struct stopped_run run;
 
-    (void)state;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         run_stopped(&run, options[i], 20000, "");
         assert_true(run.result.n_steps >= STOPPED_IN);
@@ -136,7 +127,7 @@ static void asynchronous_workers_end_after_the_same_step(void **state)
 
 /* Between two averages each worker has parameters of its own: a run that writes a checkpoint ends behind one, and goes
  * on from there to the bits of one that was not stopped. Others, whose results nobody goes on from, end at once. */
-static void local_sgd_ends_behind_an_average(void **state)
+UNIT_TEST(local_sgd_ends_behind_an_average)
 {
     enum { EVERY = 30000 };
     static const char way[] = "--model linear --mode allreduce --workers 2 --average-every 30000";
@@ -145,7 +136,6 @@ static void local_sgd_ends_behind_an_average(void **state)
     struct stopped_run run;
     const int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     (void)close(fd);
     (void)snprintf(text, sizeof text, "%s --save %s", way, path);
@@ -171,11 +161,10 @@ static void local_sgd_ends_behind_an_average(void **state)
 }
 
 /* One that is done is not stopped any more. */
-static void a_signal_in_the_last_step_changes_nothing(void **state)
+UNIT_TEST(a_signal_in_the_last_step_changes_nothing)
 {
     struct stopped_run run;
 
-    (void)state;
     run_stopped(&run, "--model linear --mode allreduce --workers 2", STOPPED_IN, "");
     assert_int_equal(run.result.n_steps, STOPPED_IN);
     assert_int_equal(run.result.stop_signal, 0);
@@ -184,15 +173,4 @@ static void a_signal_in_the_last_step_changes_nothing(void **state)
     train_job_free(&run.job);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(synchronous_runs_end_with_the_step),
-        cmocka_unit_test(overlapped_runs_end_with_the_step),
-        cmocka_unit_test(servers_end_with_their_workers),
-        cmocka_unit_test(asynchronous_workers_end_after_the_same_step),
-        cmocka_unit_test(local_sgd_ends_behind_an_average),
-        cmocka_unit_test(a_signal_in_the_last_step_changes_nothing),
-    };
-    return cmocka_run_group_tests_name("stop_train", tests, NULL, NULL);
-}
+UNIT_MAIN("stop_train")

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_test.c - what training must reach, what a resumed run must equal, what preparation must refuse. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -45,12 +40,11 @@ static void closed_form(double *slope, double *offset)
     dataset_close(&d);
 }
 
-static void linear_reaches_least_squares(void **state)
+UNIT_TEST(linear_reaches_least_squares)
 {
     struct train_result r = { 0 };
     double slope, offset;
 
-    (void)state;
     train(&r, "--model linear --batch 1000 --steps 300 --lr 0.5");
     closed_form(&slope, &offset);
     assert_true(fabs((double)r.final.param[0] - slope) < 1e-4);
@@ -68,21 +62,18 @@ static void lenet_learns(const char *options)
     train_result_free(&r);
 }
 
-static void lenet_learns_in_single(void **state)
+UNIT_TEST(lenet_learns_in_single)
 {
-    (void)state;
     lenet_learns("--model lenet --mode single --steps 500");
 }
 
-static void lenet_learns_in_allreduce(void **state)
+UNIT_TEST(lenet_learns_in_allreduce)
 {
-    (void)state;
     lenet_learns("--model lenet --mode allreduce --workers 2 --steps 300");
 }
 
-static void lenet_learns_in_ps(void **state)
+UNIT_TEST(lenet_learns_in_ps)
 {
-    (void)state;
     lenet_learns("--model lenet --mode ps --workers 2 --servers 2 --steps 300");
 }
 
@@ -121,9 +112,8 @@ static void resume_is_bit_exact(const char *ways)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void resume_is_bit_exact_L3(void **state)
+UNIT_TEST(resume_is_bit_exact_L3)
 {
-    (void)state;
     resume_is_bit_exact("--model lenet --mode single");
     resume_is_bit_exact("--model lenet --mode allreduce --workers 3");
     resume_is_bit_exact("--model lenet --mode ps --workers 1 --servers 2");
@@ -132,11 +122,10 @@ static void resume_is_bit_exact_L3(void **state)
     resume_is_bit_exact("--model alexnet --image-size 64 --width-divisor 16 --classes 10 --batch 2 --mode single");
 }
 
-static void rates_follow_the_schedule(void **state)
+UNIT_TEST(rates_follow_the_schedule)
 {
     struct train_result r = { 0 };
 
-    (void)state;
     train(&r, "--model linear --mode none --workers 4 --batch 50 --steps 10 --lr 0.1 --lr-scaling linear:1");
     /* 1000 samples an epoch, 200 a step: 5 steps of rise from 0.1 to 0.4 */
     static const double expected[] = { 0.1, 0.16, 0.22, 0.28, 0.34, 0.4, 0.4, 0.4, 0.4, 0.4 };
@@ -145,11 +134,10 @@ static void rates_follow_the_schedule(void **state)
     train_result_free(&r);
 }
 
-static void stamps_are_in_order(void **state)
+UNIT_TEST(stamps_are_in_order)
 {
     struct train_result r = { 0 };
 
-    (void)state;
     train(&r, "--model linear --mode allreduce --workers 2 --steps 50");
     for (int w = 0; w < 2; w++)
         for (int t = 0; t < 50; t++) {
@@ -162,7 +150,7 @@ static void stamps_are_in_order(void **state)
 }
 
 /* W5 through the whole stack: the message names the rank, nobody hangs (CTest's limit is the judge). */
-static void a_dead_rank_ends_the_run(void **state)
+UNIT_TEST(a_dead_rank_ends_the_run)
 {
     static const char *const drills[] = {
         "--model linear --mode allreduce --workers 3 --steps 100000 --inject kill:1@5",
@@ -172,7 +160,6 @@ static void a_dead_rank_ends_the_run(void **state)
     };
     static const char *const names[] = { "rank 1", "rank 0", "rank 1", "rank 2" };
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct train_result r = { 0 };
         assert_int_equal(kit_train(&r, drills[i], NULL, 0), RC_PEER);
@@ -195,7 +182,7 @@ static bool refused_unbuilt(enum rc rc, const char *options, const char *name)
            (strstr(said, world) == said || strstr(said, transport) == said) && world_find(&ops, name) == RC_UNSUPPORTED;
 }
 
-static void preparation_refuses(void **state)
+UNIT_TEST(preparation_refuses)
 {
     static const struct {
         const char *options, *says;
@@ -263,7 +250,6 @@ static void preparation_refuses(void **state)
         { "--world sim --compute hollow --eval-samples 5", "--eval-samples 5: a hollow run" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct train_job job = { 0 };
         const enum rc rc = kit_prepare(&job, bad[i].options);
@@ -275,12 +261,11 @@ static void preparation_refuses(void **state)
     }
 }
 
-static void an_interface_is_of_processes(void **state)
+UNIT_TEST(an_interface_is_of_processes)
 {
     static const char unknown[] = "--world mpi --interface no-such-one";
     struct train_job job = { 0 };
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--insecure --secure"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "--secure: --insecure encrypts nothing; leave one"));
     assert_int_equal(kit_prepare(&job, "--secure"), RC_INVAL);
@@ -319,12 +304,11 @@ static void report_bytes(const char *options, size_t *worker_bytes, size_t *host
 }
 
 /* A step's undo is 2 floats of each parameter of every worker; 3 copies of rank 0's running means. */
-static void memory_counts_what_a_loss_undoes(void **state)
+UNIT_TEST(memory_counts_what_a_loss_undoes)
 {
     struct train_job job = { 0 };
     size_t worker_bytes, host_bytes;
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model resnet8 --data synthetic:100"), RC_OK);
     report_bytes("--model resnet8 --data synthetic:100 --mode allreduce --workers 3", &worker_bytes, &host_bytes);
     assert_int_equal(worker_bytes, 2 * job.n_params * sizeof(float));
@@ -338,13 +322,12 @@ static void memory_counts_what_a_loss_undoes(void **state)
 }
 
 /* Of every rank its own, and all again on rank 0, with the rates. */
-static void memory_counts_the_stamps_of_all_ranks(void **state)
+UNIT_TEST(memory_counts_the_stamps_of_all_ranks)
 {
     static const char *const options = "--model linear --mode allreduce --workers 3 --steps";
     struct train_job few = { 0 }, many = { 0 }, too_many = { 0 };
     char text[128];
 
-    (void)state;
     snprintf(text, sizeof text, "%s 100", options);
     assert_int_equal(kit_prepare(&few, text), RC_OK);
     snprintf(text, sizeof text, "%s 1100", options);
@@ -383,20 +366,18 @@ static void assert_sound(const struct opt *table)
     }
 }
 
-static void option_tables_are_sound(void **state)
+UNIT_TEST(option_tables_are_sound)
 {
-    (void)state;
     assert_sound(train_run_table);
     assert_sound(train_opt_table);
 }
 
 /* As in one launch of many under mpirun: the memory of an earlier run is not a later one's. */
-static void peaks_are_each_runs_own(void **state)
+UNIT_TEST(peaks_are_each_runs_own)
 {
     const char *large = "--model resnet8 --image-size 64 --batch 32 --data synthetic:100 --steps 1 --threads 1";
     struct train_result first = { 0 }, second = { 0 };
 
-    (void)state;
     if (IS_SANITIZED)
         skip();
     train(&first, large);
@@ -413,26 +394,4 @@ static void peaks_are_each_runs_own(void **state)
     train_result_free(&second);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_reaches_least_squares),
-        cmocka_unit_test(lenet_learns_in_single),
-        cmocka_unit_test(lenet_learns_in_allreduce),
-        cmocka_unit_test(lenet_learns_in_ps),
-        cmocka_unit_test(resume_is_bit_exact_L3),
-        cmocka_unit_test(rates_follow_the_schedule),
-        cmocka_unit_test(stamps_are_in_order),
-        cmocka_unit_test(a_dead_rank_ends_the_run),
-        cmocka_unit_test(preparation_refuses),
-        cmocka_unit_test(an_interface_is_of_processes),
-        cmocka_unit_test(option_tables_are_sound),
-        cmocka_unit_test(memory_counts_what_a_loss_undoes),
-        cmocka_unit_test(memory_counts_the_stamps_of_all_ranks),
-        cmocka_unit_test(peaks_are_each_runs_own),
-    };
-
-    if (argc == 2)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("train", tests, NULL, NULL);
-}
+UNIT_MAIN("train")

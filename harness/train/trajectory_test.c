@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trajectory_test.c - a row of a trajectory is what a run of so many steps ends with; and how the table is written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 #include "harness/train/trajectory.h"
 
@@ -29,7 +24,7 @@ static const float *row(const struct train_result *r, int worker, size_t step)
 }
 
 /* Of every worker, as all of them have the same parameters. */
-static void rows_are_runs(void **state)
+UNIT_TEST(rows_are_runs)
 {
     static const struct {
         const char *way;
@@ -39,7 +34,6 @@ static void rows_are_runs(void **state)
               { "--mode allreduce --workers 2 --momentum 0.9", 2 },
               { "--mode ps --consistency sync --workers 2 --servers 2", 2 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct train_result r, shorter;
         char way[128];
@@ -60,11 +54,10 @@ static void rows_are_runs(void **state)
 }
 
 /* Workers that exchange nothing part at the first step: each row is its own worker's. */
-static void workers_have_their_own(void **state)
+UNIT_TEST(workers_have_their_own)
 {
     struct train_result r;
 
-    (void)state;
     run(&r, "--mode none --workers 2 --trajectory unused", STEPS);
     for (size_t k = 1; k <= STEPS; k++)
         assert_true(row(&r, 0, k)[0] != row(&r, 1, k)[0]);
@@ -81,9 +74,8 @@ static void assert_refused(const char *options, const char *message)
         fail_msg("%s: '%s' has no '%s'", options, rc_message(), message);
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
-    (void)state;
     assert_refused("--model lenet --trajectory t.csv", "--trajectory t.csv: has a column for each parameter");
     assert_refused("--model linear --mode allreduce --workers 2 --overlap on --trajectory t.csv", "--overlap off");
     assert_refused("--model linear --save s --restarts 2 --trajectory t.csv", "leave out one of the two");
@@ -91,14 +83,13 @@ static void refuses(void **state)
 }
 
 /* Of every rank a row for each step and one, there and on rank 0, which gathers them. */
-static void memory_counts_them(void **state)
+UNIT_TEST(memory_counts_them)
 {
     enum { N_WORKERS = 3, N_SERVERS = 1, N_STEPS = 1000 };
     static const char way[] = "--model linear --mode ps --workers 3 --servers 1 --steps 1000";
     struct train_job plain, noting;
     char text[256];
 
-    (void)state;
     (void)snprintf(text, sizeof text, "%s --trajectory t.csv", way);
     assert_int_equal(kit_prepare(&plain, way), RC_OK);
     assert_int_equal(kit_prepare(&noting, text), RC_OK);
@@ -109,7 +100,7 @@ static void memory_counts_them(void **state)
 }
 
 /* Two workers, two steps; the run goes on from step 7, and the second worker is rank 3. */
-static void table(void **state)
+UNIT_TEST(table)
 {
     static const char wanted[] =
         "worker,step,time_s,samples_count,loss,slope,offset\n"
@@ -127,7 +118,6 @@ static void table(void **state)
     char path[] = "/tmp/trajectory_test.XXXXXX", text[512] = "";
     struct train_job job;
 
-    (void)state;
     assert_int_equal(kit_prepare(&job, "--model linear --batch 10 --mode allreduce --workers 2"), RC_OK);
     job.resume = (struct checkpoint){ .steps_count = 7, .samples_count = 700 };
     kit_make_file(path);
@@ -138,11 +128,4 @@ static void table(void **state)
     train_job_free(&job);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(rows_are_runs), cmocka_unit_test(workers_have_their_own),
-                                        cmocka_unit_test(memory_counts_them), cmocka_unit_test(refuses),
-                                        cmocka_unit_test(table) };
-
-    return cmocka_run_group_tests_name("trajectory", tests, NULL, NULL);
-}
+UNIT_MAIN("trajectory")

@@ -3,13 +3,9 @@
  * undone_state_test.c - what is left where a rank is lost in a step: parameters and running means are those of the
  * steps before it, as of a run that ends there.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
 static void train(struct train_result *out, const char *tail)
@@ -44,24 +40,16 @@ static void go_back(const char *overlap, size_t n_behind)
     }
 }
 
-static void running_means_go_back(void **state)
+UNIT_TEST(running_means_go_back)
 {
-    (void)state;
     go_back("off", 0);
 }
 
 /* The next step has begun when a loss is noticed; and what rank 1 sent last may be lost with it, before a rank that
  * waited for a core had read it. */
-static void they_go_back_by_two_steps(void **state)
+UNIT_TEST(they_go_back_by_two_steps)
 {
-    (void)state;
     go_back("on", 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(running_means_go_back),
-                                        cmocka_unit_test(they_go_back_by_two_steps) };
-
-    return cmocka_run_group_tests_name("undone_state", tests, NULL, NULL);
-}
+UNIT_MAIN("undone_state")

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vary_test.c - a job varied to other options of its exchange is the job prepared with them; a trial times steps alone.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/collective.h"
 #include "harness/train/suite/train_kit.h"
 #include "harness/world/stop.h"
@@ -26,12 +21,11 @@ static void prepare(struct train_job *job, const char *more)
         fail_msg("%s: %s", options, rc_message());
 }
 
-static void a_varied_job_is_the_prepared_one(void **state)
+UNIT_TEST(a_varied_job_is_the_prepared_one)
 {
     static const char *const reducer[] = { "ring", "halving-doubling", "tree", "shm", "hierarchical", "auto" };
     struct train_job base, varied, prepared;
 
-    (void)state;
     for (size_t b = 0; b < 2; b++)
         for (size_t i = 0; i < sizeof reducer / sizeof *reducer; i++) {
             char more[128];
@@ -55,11 +49,10 @@ static void a_varied_job_is_the_prepared_one(void **state)
         }
 }
 
-static void what_cannot_be_had_is_said(void **state)
+UNIT_TEST(what_cannot_be_had_is_said)
 {
     struct train_job base, varied = { .n_steps = 77 };
 
-    (void)state;
     prepare(&base, "");
     struct train_opts opts = base.opts;
     opts.reducer = "nccl"; /* sums in memory that a cpu has not, where it is built in */
@@ -88,12 +81,11 @@ static enum rc body(struct world *w, void *arg)
 }
 
 /* The parameters are those of a run, to the bit; nothing is measured that a trial has no use for. */
-static void trials_time_steps_alone(void **state)
+UNIT_TEST(trials_time_steps_alone)
 {
     struct shared s = { .result = { 0 } };
     struct train_result run;
 
-    (void)state;
     kit_must_train(&run, base_options);
     assert_true(run.limits.compute_s > 0 && run.has_limits_after);
     prepare(&s.job, "");
@@ -133,11 +125,10 @@ out:
 
 /* In sim, where it is known which rank begins a step first: the others still show the last step of the training before.
  * A signal that comes between the two ends the second one behind its first step. */
-static void steps_are_counted_through(void **state)
+UNIT_TEST(steps_are_counted_through)
 {
     struct shared s = { .result = { 0 } };
 
-    (void)state;
     assert_int_equal(
         kit_prepare(&s.job, "--world sim --compute hollow --model lenet --mode allreduce --workers 3 --steps 4"),
         RC_OK);
@@ -152,14 +143,4 @@ static void steps_are_counted_through(void **state)
     train_job_free(&s.job);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_varied_job_is_the_prepared_one),
-        cmocka_unit_test(what_cannot_be_had_is_said),
-        cmocka_unit_test(trials_time_steps_alone),
-        cmocka_unit_test(steps_are_counted_through),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("vary")

@@ -3,17 +3,13 @@
  * profile_report_test.c - a measurement made by hand, of which every printed figure is known: a share turned upside
  * down, a sum that forgets a pass or a unit that is off must change the text.
  */
+#include "harness/base/suite/unit.h"
 #include "harness/verbs/profile_report.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { F = PHASE_FORWARD, B = PHASE_BACKWARD };
 
@@ -141,11 +137,10 @@ static int wrong_lines(const struct layer_timing *m, bool loud)
     return n_wrong;
 }
 
-static void the_table_says_what_was_measured(void **state)
+UNIT_TEST(the_table_says_what_was_measured)
 {
     struct layer_timing m;
 
-    (void)state;
     make(&m);
     assert_int_equal(wrong_lines(&m, true), 0);
     layer_timing_free(&m);
@@ -163,11 +158,10 @@ static void swap(void *a, void *b, size_t n_bytes)
 
 /* A report that took one thing for another would print of the right measurement what the right report prints of one
  * whose things are swapped: each such mistake must show. */
-static void a_report_that_takes_one_thing_for_another_is_caught(void **state)
+UNIT_TEST(a_report_that_takes_one_thing_for_another_is_caught)
 {
     enum { N_MISTAKES = 11 };
 
-    (void)state;
     for (int mistake = 0; mistake < N_MISTAKES; mistake++) {
         struct layer_timing m;
         make(&m);
@@ -212,12 +206,11 @@ static void a_report_that_takes_one_thing_for_another_is_caught(void **state)
     }
 }
 
-static void the_profile_holds_what_was_measured(void **state)
+UNIT_TEST(the_profile_holds_what_was_measured)
 {
     struct layer_timing m;
     struct profile *p = NULL;
 
-    (void)state;
     make(&m);
     assert_int_equal(profile_of_timing(&p, &m, &ABOUT), RC_OK);
     assert_string_equal(p->model, "lenet");
@@ -243,13 +236,12 @@ static void the_profile_holds_what_was_measured(void **state)
     layer_timing_free(&m);
 }
 
-static void points_are_drawn_slowest_first(void **state)
+UNIT_TEST(points_are_drawn_slowest_first)
 {
     const char *base = getenv("TMPDIR");
     char dir[200], path[256], text[2048];
     struct layer_timing m;
 
-    (void)state;
     make(&m);
     m.layer[2].ns[0] += 5000000;
     snprintf(dir, sizeof dir, "%.150s/gradmark-report-XXXXXX", base != NULL && *base != '\0' ? base : "/tmp");
@@ -295,13 +287,12 @@ static void points_are_drawn_slowest_first(void **state)
     layer_timing_free(&m);
 }
 
-static void charts_need_a_name_that_tells_what_they_are(void **state)
+UNIT_TEST(charts_need_a_name_that_tells_what_they_are)
 {
     static const char *const wrong[] = {
         "chart", ".png", "chart.pdf", "/nowhere/at/all.png", "roofs.png", "./roofs.svg"
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(profile_check_chart(wrong[i], ""), RC_INVAL);
         assert_non_null(strstr(rc_message(), wrong[i]));
@@ -309,11 +300,10 @@ static void charts_need_a_name_that_tells_what_they_are(void **state)
 }
 
 /* The machine's roofs would take the place of the profile. Files of the chart itself: files_cli_test. */
-static void a_profile_is_no_file_of_roofs(void **state)
+UNIT_TEST(a_profile_is_no_file_of_roofs)
 {
     static const char *const right[] = { "roof.json", "/tmp/roofs.tsv", "", "/tmp/roof.png", "roofs.png", "roof" };
 
-    (void)state;
     assert_int_equal(profile_check_chart("roof.png", "roofs.tsv"), RC_INVAL);
     assert_string_equal(rc_message(), "--out roofs.tsv: --chart keeps the machine's roofs there; take another name");
     assert_int_equal(profile_check_chart("/tmp/roof.png", "/tmp/roofs.tsv"), RC_INVAL);
@@ -324,14 +314,4 @@ static void a_profile_is_no_file_of_roofs(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_table_says_what_was_measured),
-                                        cmocka_unit_test(a_report_that_takes_one_thing_for_another_is_caught),
-                                        cmocka_unit_test(the_profile_holds_what_was_measured),
-                                        cmocka_unit_test(points_are_drawn_slowest_first),
-                                        cmocka_unit_test(charts_need_a_name_that_tells_what_they_are),
-                                        cmocka_unit_test(a_profile_is_no_file_of_roofs) };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("profile_report")

@@ -6,14 +6,10 @@
  */
 #include "harness/verbs/profile_roofs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
 static const char GNUPLOT[] = "#!/bin/sh\n"
@@ -66,7 +62,22 @@ static void make_chart(struct kit *k, const char *file, const struct report_abou
     assert_int_equal(fclose(to), 0);
 }
 
-static void every_measurement_is_kept_F1(void **state)
+static int set_up(void **state)
+{
+    static struct kit kit;
+
+    return kit_open(&kit) ? (*state = &kit, 0) : -1;
+}
+
+static int tear_down(void **state)
+{
+    kit_close(*state);
+    return 0;
+}
+
+#define KIT_TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
+
+KIT_TEST(every_measurement_is_kept_F1)
 {
     struct kit *k = *state;
 
@@ -84,7 +95,7 @@ static void every_measurement_is_kept_F1(void **state)
 }
 
 /* Of four measurements of these roofs, whatever was measured of others; and no chart of others is touched. */
-static void charts_of_a_machine_have_one_roof_F3(void **state)
+KIT_TEST(charts_of_a_machine_have_one_roof_F3)
 {
     struct kit *k = *state;
 
@@ -126,7 +137,7 @@ static void add_marks(struct kit *k, const char *file)
 }
 
 /* What it adds is no part of a table. */
-static void tables_may_be_edited(void **state)
+KIT_TEST(tables_may_be_edited)
 {
     struct kit *k = *state;
 
@@ -144,7 +155,7 @@ static void tables_may_be_edited(void **state)
 }
 
 /* What is there is no table of roofs: it is left as it is, and nothing is drawn under half of it. */
-static void other_tables_are_refused(void **state)
+KIT_TEST(other_tables_are_refused)
 {
     static const char *const WRONG[] = {
         "",
@@ -182,7 +193,7 @@ static int n_rows_of(const char *text, const char *wanted)
 }
 
 /* Several processes that add at once: every row of each is there. */
-static void runs_at_once_lose_nothing_F4(void **state)
+KIT_TEST(runs_at_once_lose_nothing_F4)
 {
     enum { N_PROCESSES = 3, N_EACH = 8 };
     struct kit *k = *state;
@@ -213,7 +224,7 @@ static void runs_at_once_lose_nothing_F4(void **state)
 }
 
 /* Nobody writes to these pipes: who opened one as a file would wait for ever. */
-static void pipes_are_not_waited_for_F4(void **state)
+KIT_TEST(pipes_are_not_waited_for_F4)
 {
     struct kit *k = *state;
 
@@ -231,28 +242,4 @@ static void pipes_are_not_waited_for_F4(void **state)
     assert_int_equal(draw(k, &MINE), RC_INVAL);
 }
 
-static int set_up(void **state)
-{
-    static struct kit kit;
-
-    return kit_open(&kit) ? (*state = &kit, 0) : -1;
-}
-
-static int tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
-#define KIT_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        KIT_TEST(every_measurement_is_kept_F1), KIT_TEST(charts_of_a_machine_have_one_roof_F3),
-        KIT_TEST(tables_may_be_edited),         KIT_TEST(other_tables_are_refused),
-        KIT_TEST(runs_at_once_lose_nothing_F4), KIT_TEST(pipes_are_not_waited_for_F4),
-    };
-
-    return cmocka_run_group_tests_name("profile roofs", tests, NULL, NULL);
-}
+UNIT_MAIN("profile roofs")

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* refusal_test.c - ranks agree on who refuses, and why: in threads, of one rank and of several.
  * Regression: each rank of an acceptance test printed the refusal. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <string.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/verbs/refusal.h"
 
 extern const struct world_ops world_threads;
@@ -44,12 +40,11 @@ static void must_agree(struct trial *t, int n_ranks)
     assert_int_equal(world_run(&world_threads, &plain, n_ranks, body, t), RC_OK);
 }
 
-static void nobody_refuses(void **state)
+UNIT_TEST(nobody_refuses)
 {
     struct trial t = { .refusal = { .rc = RC_IO } };
     struct verb_call call = { .stage = STAGE_RUN };
 
-    (void)state;
     must_agree(&t, 4);
     assert_int_equal(atomic_load(&t.n_refused), 0);
     assert_int_equal(refusal_raise(&t.refusal, &call), RC_OK);
@@ -57,12 +52,11 @@ static void nobody_refuses(void **state)
 }
 
 /* What all refuse reads as what one process would say of it. */
-static void all_refuse_alike(void **state)
+UNIT_TEST(all_refuse_alike)
 {
     struct trial t = { .own = { RC_INVAL, RC_INVAL, RC_INVAL }, .why = { "--x: is wrong", "--x: is wrong", "--x" } };
     struct verb_call call = { .stage = STAGE_RUN };
 
-    (void)state;
     must_agree(&t, 3);
     assert_int_equal(atomic_load(&t.n_refused), 3);
     assert_int_equal(refusal_raise(&t.refusal, &call), RC_INVAL);
@@ -70,13 +64,12 @@ static void all_refuse_alike(void **state)
     assert_int_equal(call.stage, STAGE_INPUT);
 }
 
-static void one_refuses_for_all(void **state)
+UNIT_TEST(one_refuses_for_all)
 {
     struct trial t = { .own = { [2] = RC_UNSUPPORTED, [4] = RC_NOMEM },
                        .why = { [2] = "no such device", [4] = "no memory" } };
     struct verb_call call = { .stage = STAGE_RUN };
 
-    (void)state;
     must_agree(&t, MOST_RANKS);
     assert_int_equal(atomic_load(&t.n_refused), MOST_RANKS);
     assert_int_equal(refusal_raise(&t.refusal, &call), RC_UNSUPPORTED);
@@ -84,12 +77,11 @@ static void one_refuses_for_all(void **state)
 }
 
 /* A message as long as messages may be stays one. */
-static void a_long_message_is_cut(void **state)
+UNIT_TEST(a_long_message_is_cut)
 {
     char long_one[RC_MESSAGE_BYTES];
     struct trial t = { .own = { [1] = RC_INVAL }, .why = { [1] = long_one } };
 
-    (void)state;
     memset(long_one, 'x', sizeof long_one - 1);
     long_one[sizeof long_one - 1] = '\0';
     must_agree(&t, 2);
@@ -97,14 +89,4 @@ static void a_long_message_is_cut(void **state)
     assert_in_range(strlen(t.refusal.why), RC_MESSAGE_BYTES - 40, RC_MESSAGE_BYTES - 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_refuses),
-        cmocka_unit_test(all_refuse_alike),
-        cmocka_unit_test(one_refuses_for_all),
-        cmocka_unit_test(a_long_message_is_cut),
-    };
-
-    return cmocka_run_group_tests_name("refusal", tests, NULL, NULL);
-}
+UNIT_MAIN("refusal")

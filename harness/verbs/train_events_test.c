@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_events_test.c - the rows of a run to which something happened. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/verbs/suite/printed_kit.h"
 #include "harness/verbs/train_report.h"
 
 /* How a run went: rows that others do not have. */
-static void an_eventful_run_is_told(void **state)
+UNIT_TEST(an_eventful_run_is_told)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.result.stop_signal = SIGINT;
     m.result.n_steps = 5;
@@ -34,11 +28,10 @@ static void an_eventful_run_is_told(void **state)
 }
 
 /* --stop-at-step: the run is whole once the updates are made, however few steps a worker has done. */
-static void a_count_of_updates_is_told(void **state)
+UNIT_TEST(a_count_of_updates_is_told)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.job.exchange.stop_at = 130;
     m.result.n_steps = 5;
@@ -52,12 +45,4 @@ static void a_count_of_updates_is_told(void **state)
     made_free(&m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_eventful_run_is_told),
-        cmocka_unit_test(a_count_of_updates_is_told),
-    };
-
-    return cmocka_run_group_tests_name("train_events", tests, NULL, NULL);
-}
+UNIT_MAIN("train_events")

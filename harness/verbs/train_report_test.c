@@ -3,15 +3,11 @@
 #include "harness/verbs/train_report.h"
 
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/verbs/suite/printed_kit.h"
 
 static struct segment two[] = { { 0, 1 }, { 1, 1 } };
@@ -31,11 +27,10 @@ static void assert_printed(const struct made_run *m, bool with_lines, const char
 }
 
 /* The last loss printed is worker 0's; its 12 steps of 7 samples in 10 ms are cut into 10 parts of one. */
-static void ps_is_printed(void **state)
+UNIT_TEST(ps_is_printed)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.job.segment = two, m.job.n_segments = 2;
     m.job.exchange = (struct exchange_opts){ .buckets = { .bucket_bytes = 4 } };
@@ -71,12 +66,11 @@ static void ps_is_printed(void **state)
 }
 
 /* "Img/sec per GPU" would be of a part of one. */
-static void shared_devices_are_printed(void **state)
+UNIT_TEST(shared_devices_are_printed)
 {
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     for (int i = 0; i < 2; i++) {
         strcpy(m.result.rank[i].host, "a host");
@@ -92,11 +86,10 @@ static void shared_devices_are_printed(void **state)
 }
 
 /* 24 steps are 10 parts of two, the last four in none: 16 samples in 100, 100, 60 and seven times 20 ms. */
-static void allreduce_is_printed(void **state)
+UNIT_TEST(allreduce_is_printed)
 {
     struct made_run m;
 
-    (void)state;
     made_allreduce(&m);
     m.job.segment = layers;
     m.job.n_segments = 3;
@@ -131,11 +124,10 @@ static void allreduce_is_printed(void **state)
     made_free(&m);
 }
 
-static void single_is_printed(void **state)
+UNIT_TEST(single_is_printed)
 {
     struct made_run m;
 
-    (void)state;
     made_single(&m);
     assert_printed(
         &m, false,
@@ -150,11 +142,10 @@ static void single_is_printed(void **state)
 }
 
 /* Fewer steps than parts: each is one; losses 3, 2, 1. */
-static void few_steps_are_printed(void **state)
+UNIT_TEST(few_steps_are_printed)
 {
     struct made_run m;
 
-    (void)state;
     made_single(&m);
     m.job.opts.forward_only = false;
     m.job.profile = NULL;
@@ -177,7 +168,7 @@ static void few_steps_are_printed(void **state)
     made_free(&m);
 }
 
-static void states_are_told(void **state)
+UNIT_TEST(states_are_told)
 {
     static const struct {
         struct steady steady;
@@ -207,7 +198,6 @@ static void states_are_told(void **state)
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_single(&m);
     assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -220,11 +210,10 @@ static void states_are_told(void **state)
 
 /* A failed bound is told as failed, with no interval; a bound that was measured once says so where a look back was
  * left out. */
-static void bounds_are_told(void **state)
+UNIT_TEST(bounds_are_told)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.job.segment = two, m.job.n_segments = 2;
     m.job.on_loss = ON_LOSS_REPORT;
@@ -259,11 +248,10 @@ static void assert_answer(const struct made_run *m, const char *part)
     free(text);
 }
 
-static void the_answer_comes_first(void **state)
+UNIT_TEST(the_answer_comes_first)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.job.segment = two, m.job.n_segments = 2;
     assert_answer(&m, "linear, ps, 2 workers: 1.2 k samples/s (95 % CI 1.006 k to 1.488 k), ");
@@ -274,11 +262,10 @@ static void the_answer_comes_first(void **state)
 }
 
 /* Of one step there is one loss. */
-static void one_loss_is_told_once(void **state)
+UNIT_TEST(one_loss_is_told_once)
 {
     struct made_run m;
 
-    (void)state;
     made_single(&m);
     m.job.opts.forward_only = false;
     m.job.profile = NULL;
@@ -288,11 +275,10 @@ static void one_loss_is_told_once(void **state)
     made_free(&m);
 }
 
-static void a_run_that_did_not_learn_says_so(void **state)
+UNIT_TEST(a_run_that_did_not_learn_says_so)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.job.segment = two, m.job.n_segments = 2;
     for (int t = 3; t < 12; t++)
@@ -305,12 +291,11 @@ static void a_run_that_did_not_learn_says_so(void **state)
 }
 
 /* A line where others took more than the limit, none where they took as much. */
-static void a_disturbed_machine_is_told(void **state)
+UNIT_TEST(a_disturbed_machine_is_told)
 {
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_single(&m);
     assert_int_equal(train_summarise(&s, &m.job, &m.result), RC_OK);
     s.disturbance = (struct disturbance){ 0.04, 1.5, 0.395, 0.12, NAN };
@@ -327,12 +312,11 @@ static void a_disturbed_machine_is_told(void **state)
 }
 
 /* Strong scaling: the batch of all is told, and no efficiency, for which one worker with all of it is not measured. */
-static void a_global_batch_is_told(void **state)
+UNIT_TEST(a_global_batch_is_told)
 {
     struct train_summary s;
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.job.segment = two, m.job.n_segments = 2;
     m.job.opts.global_batch = 14;
@@ -354,11 +338,10 @@ static void a_global_batch_is_told(void **state)
     made_free(&m);
 }
 
-static void losses_that_fail_are_told(void **state)
+UNIT_TEST(losses_that_fail_are_told)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.job.segment = two, m.job.n_segments = 2;
     m.result.stamp[11].loss = NAN;
@@ -369,11 +352,10 @@ static void losses_that_fail_are_told(void **state)
 }
 
 /* Buckets are filled from the last layer: one of 500 parameters, one of 3500, one of 1000, in chunks of 512 at most. */
-static void the_exchange_is_told(void **state)
+UNIT_TEST(the_exchange_is_told)
 {
     struct made_run m;
 
-    (void)state;
     made_allreduce(&m);
     m.job.segment = layers, m.job.n_segments = 3;
     m.job.exchange = (struct exchange_opts){ .buckets = { 4096, 2048 } };
@@ -387,11 +369,10 @@ static void the_exchange_is_told(void **state)
 }
 
 /* A warning where options change nothing of the exchange, and none where they do. */
-static void a_useless_option_is_warned_of(void **state)
+UNIT_TEST(a_useless_option_is_warned_of)
 {
     struct made_run m;
 
-    (void)state;
     made_allreduce(&m);
     m.job.segment = layers;
     m.job.n_segments = 3;
@@ -421,11 +402,10 @@ static void assert_warned(const struct made_run *m, const char *expected)
     free(text);
 }
 
-static void shared_cores_are_warned_of(void **state)
+UNIT_TEST(shared_cores_are_warned_of)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     assert_warned(&m, "");
     m.result.rank[1].own_cores_count = 1;
@@ -450,11 +430,10 @@ static void assert_told(const struct made_run *m, const char *expected)
     free(text);
 }
 
-static void lost_ranks_are_told(void **state)
+UNIT_TEST(lost_ranks_are_told)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     assert_told(&m, "");
     assert_int_equal(train_check_stopped(&m.job, &m.result), RC_OK);
@@ -474,11 +453,10 @@ static void lost_ranks_are_told(void **state)
 }
 
 /* Then it is the error that the run ends with; with --save it says what goes on from there. */
-static void a_stopped_run_names_rank_and_step(void **state)
+UNIT_TEST(a_stopped_run_names_rank_and_step)
 {
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.result.loss = two_losses;
     m.result.n_losses = 1;
@@ -503,12 +481,11 @@ static void a_stopped_run_names_rank_and_step(void **state)
     made_free(&m);
 }
 
-static void a_stop_says_whether_it_goes_on(void **state)
+UNIT_TEST(a_stop_says_whether_it_goes_on)
 {
     struct printed p;
     struct made_run m;
 
-    (void)state;
     made_ps(&m);
     m.result.stop_signal = SIGINT;
     m.result.n_steps = 5;
@@ -522,29 +499,4 @@ static void a_stop_says_whether_it_goes_on(void **state)
     made_free(&m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stop_says_whether_it_goes_on),
-        cmocka_unit_test(lost_ranks_are_told),
-        cmocka_unit_test(a_stopped_run_names_rank_and_step),
-        cmocka_unit_test(ps_is_printed),
-        cmocka_unit_test(shared_devices_are_printed),
-        cmocka_unit_test(allreduce_is_printed),
-        cmocka_unit_test(single_is_printed),
-        cmocka_unit_test(few_steps_are_printed),
-        cmocka_unit_test(the_answer_comes_first),
-        cmocka_unit_test(one_loss_is_told_once),
-        cmocka_unit_test(a_run_that_did_not_learn_says_so),
-        cmocka_unit_test(a_disturbed_machine_is_told),
-        cmocka_unit_test(states_are_told),
-        cmocka_unit_test(bounds_are_told),
-        cmocka_unit_test(a_global_batch_is_told),
-        cmocka_unit_test(losses_that_fail_are_told),
-        cmocka_unit_test(the_exchange_is_told),
-        cmocka_unit_test(a_useless_option_is_warned_of),
-        cmocka_unit_test(shared_cores_are_warned_of),
-    };
-
-    return cmocka_run_group_tests_name("train_report", tests, NULL, NULL);
-}
+UNIT_MAIN("train_report")

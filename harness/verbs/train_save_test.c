@@ -5,14 +5,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 #include "harness/train/checkpoint.h"
 #include "harness/verbs/verb.h"
@@ -94,7 +90,7 @@ static void assert_checkpoint(struct kit *k, uint64_t steps_count)
     checkpoint_free(&c);
 }
 
-static void a_run_leaves_checkpoint_and_records(void **state)
+UNIT_TEST_WITH(a_run_leaves_checkpoint_and_records, set_up, tear_down)
 {
     struct kit *k = *state;
 
@@ -113,21 +109,21 @@ static void assert_nothing_is_reported(struct kit *k)
     assert_int_equal(kit_count_files(k), 1);
 }
 
-static void a_checkpoint_that_is_not_on_disk_fails_the_run(void **state)
+UNIT_TEST_WITH(a_checkpoint_that_is_not_on_disk_fails_the_run, set_up, tear_down)
 {
     syncs_to_failure = 1;
     assert_int_equal(train(*state, "3"), RC_IO);
     assert_nothing_is_reported(*state);
 }
 
-static void a_checkpoint_that_is_not_in_place_fails_the_run(void **state)
+UNIT_TEST_WITH(a_checkpoint_that_is_not_in_place_fails_the_run, set_up, tear_down)
 {
     renames_to_failure = 1;
     assert_int_equal(train(*state, "3"), RC_IO);
     assert_nothing_is_reported(*state);
 }
 
-static void records_that_are_not_in_place_fail_the_run(void **state)
+UNIT_TEST_WITH(records_that_are_not_in_place_fail_the_run, set_up, tear_down)
 {
     struct kit *k = *state;
 
@@ -139,7 +135,7 @@ static void records_that_are_not_in_place_fail_the_run(void **state)
     assert_int_equal(kit_count_files(k), 2);
 }
 
-static void the_earlier_checkpoint_stays_K1(void **state)
+UNIT_TEST_WITH(the_earlier_checkpoint_stays_K1, set_up, tear_down)
 {
     struct kit *k = *state;
 
@@ -151,15 +147,4 @@ static void the_earlier_checkpoint_stays_K1(void **state)
     assert_checkpoint(k, 5);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_run_leaves_checkpoint_and_records, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_checkpoint_that_is_not_on_disk_fails_the_run, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_checkpoint_that_is_not_in_place_fails_the_run, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(records_that_are_not_in_place_fail_the_run, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_earlier_checkpoint_stays_K1, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests_name("train_save", tests, NULL, NULL);
-}
+UNIT_MAIN("train_save")

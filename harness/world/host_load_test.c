@@ -25,7 +25,7 @@ static void assert_near(double value, double expected)
 }
 
 /* In ticks of 10 ms: user, nice, system, irq and softirq, 100 + 20 + 30 + 6 + 7; not idle, iowait, steal and guests. */
-static void busy_is_not_idle_nor_stolen(void **state)
+TREE_TEST(busy_is_not_idle_nor_stolen)
 {
     struct tree *t = *state;
     struct host_load l;
@@ -39,7 +39,7 @@ static void busy_is_not_idle_nor_stolen(void **state)
     assert_true(isnan(l.frequency_hz));
 }
 
-static void the_frequency_is_that_of_the_own_core(void **state)
+TREE_TEST(the_frequency_is_that_of_the_own_core)
 {
     struct tree *t = *state;
     struct host_load l;
@@ -68,7 +68,7 @@ static void assert_nothing_is_known(const struct tree *t)
 }
 
 /* No files; an empty one; a total of too few fields; a total without cores; cores without a total. */
-static void what_is_not_told_is_not_known(void **state)
+TREE_TEST(what_is_not_told_is_not_known)
 {
     static const char *const stat[] = { "", "cpu  100 20 30 4000 500 6 7\ncpu0 1 2 3 4 5 6 7\n",
                                         "cpu  100 20 30 4000 500 6 7 80 90 11\n",
@@ -85,7 +85,7 @@ static void what_is_not_told_is_not_known(void **state)
     }
 }
 
-static void the_kernel_is_named_by_its_boot(void **state)
+TREE_TEST(the_kernel_is_named_by_its_boot)
 {
     struct tree *t = *state;
     char id[HOST_KERNEL_BYTES] = "before";
@@ -101,12 +101,11 @@ static void the_kernel_is_named_by_its_boot(void **state)
 }
 
 /* Clocks of this machine go on while this process works; what was used of them is no more than there is. */
-static void this_process_uses_its_own_time(void **state)
+UNIT_TEST(this_process_uses_its_own_time)
 {
     struct host_load before, after;
     volatile double sum = 0;
 
-    (void)state;
     host_load_read(&before, "");
     do {
         for (int i = 0; i < 1000000; i++)
@@ -122,13 +121,4 @@ static void this_process_uses_its_own_time(void **state)
     assert_true(isnan(after.frequency_hz) || after.frequency_hz > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TREE_TEST(busy_is_not_idle_nor_stolen),           TREE_TEST(the_frequency_is_that_of_the_own_core),
-        TREE_TEST(what_is_not_told_is_not_known),         TREE_TEST(the_kernel_is_named_by_its_boot),
-        cmocka_unit_test(this_process_uses_its_own_time),
-    };
-
-    return cmocka_run_group_tests_name("host_load", tests, NULL, NULL);
-}
+UNIT_MAIN("host_load")

@@ -9,15 +9,10 @@
 #ifndef HARNESS_ACCEPT_SUITE_ACCEPTANCE_KIT_H
 #define HARNESS_ACCEPT_SUITE_ACCEPTANCE_KIT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "harness/accept/acceptance.h"
+#include "harness/base/suite/unit.h"
 
 enum {
     FAULT_IN_NODE = 1,       /* host3 sends and receives at 60 % */

@@ -6,17 +6,13 @@
 #ifndef HARNESS_ACCEPT_SUITE_JUDGE_KIT_H
 #define HARNESS_ACCEPT_SUITE_JUDGE_KIT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/accept/judge.h"
 #include "harness/accept/outliers.h"
+#include "harness/base/suite/unit.h"
 
 enum { N_NODES = 4, N_RANKS = 8, N_REPEATS = 3 };
 
@@ -232,6 +228,6 @@ static inline void assert_finding(const struct fixture *f, int i, enum subject s
     assert_true(found->measured == measured && found->expected == expected && found->q_value == 0);
 }
 
-#define ON_A_FLEET(test) cmocka_unit_test_setup_teardown(test, open_healthy, close_fleet)
+#define ON_A_FLEET(test) UNIT_TEST_WITH(test, open_healthy, close_fleet)
 
 #endif

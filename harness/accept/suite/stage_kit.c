@@ -5,15 +5,11 @@
  */
 #include "harness/accept/suite/stage_kit.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/accept/outliers.h"
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster.h"
 
 enum rc __wrap_blame_open_pairs(const struct tournament *t, const struct blame_terms *terms, bool *open, int *n_open);

@@ -2,21 +2,14 @@
 /* training_kit.c - see training_kit.h. */
 #include "harness/accept/suite/training_kit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "allreduce/collective_list.h"
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/collective.h"
-
-enum { EXIT_SKIPPED = 77 };
 
 const char kit_fast_hosts[] = "flops_per_s=1e15,memory_bytes_per_s=1e15,server_memory_bytes_per_s=1e15";
 
@@ -78,21 +71,4 @@ double kit_ring_s(const struct cluster *c, size_t n_bytes, int n_ranks)
     const struct collective_cost path = ring->critical_path(NULL, &call, &(struct collective_group){ n_ranks, NULL });
     return (double)path.msgs * c->link_latency_s + (double)path.bytes / c->link_bytes_per_s +
            (double)path.memory_bytes / c->memory_bytes_per_s;
-}
-
-int kit_run_case(const struct kit_case *one, int n_cases, const char *name, const char *world)
-{
-    const struct world_ops *ops;
-
-    if (world_find(&ops, world) != RC_OK) {
-        printf("skipped: %s\n", rc_message());
-        return EXIT_SKIPPED;
-    }
-    for (int i = 0; i < n_cases; i++)
-        if (strcmp(one[i].name, name) == 0) {
-            const struct CMUnitTest test[] = { { one[i].name, one[i].run, NULL, NULL, NULL } };
-            return cmocka_run_group_tests_name(name, test, NULL, NULL);
-        }
-    fprintf(stderr, "no case %s\n", name);
-    return EXIT_FAILURE;
 }

@@ -5,18 +5,13 @@
 #ifndef HARNESS_BASE_SUITE_FILE_TREE_H
 #define HARNESS_BASE_SUITE_FILE_TREE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/file.h"
+#include "harness/base/suite/unit.h"
 
 enum { TREE_MAX_FILES = 16 };
 
@@ -77,6 +72,6 @@ static inline int close_tree(void **state)
     return access(t->root, F_OK) == 0;
 }
 
-#define TREE_TEST(f) cmocka_unit_test_setup_teardown(f, open_tree, close_tree)
+#define TREE_TEST(f) UNIT_TEST_WITH(f, open_tree, close_tree)
 
 #endif

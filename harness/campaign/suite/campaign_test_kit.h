@@ -11,12 +11,8 @@
 #define HARNESS_CAMPAIGN_SUITE_CAMPAIGN_TEST_KIT_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/campaign/campaign.h"
 #include "harness/report/suite/report_kit.h"
 
@@ -321,6 +317,6 @@ static inline int made_tear_down(void **state)
     return 0;
 }
 
-#define MADE_TEST(f) cmocka_unit_test_setup_teardown(f, made_set_up, made_tear_down)
+#define MADE_TEST(f) UNIT_TEST_WITH(f, made_set_up, made_tear_down)
 
 #endif

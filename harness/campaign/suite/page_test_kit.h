@@ -95,6 +95,6 @@ static inline int tear_down(void **state)
     return made_tear_down(state);
 }
 
-#define PAGE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define PAGE_TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
 
 #endif

@@ -7,15 +7,11 @@
 #define HARNESS_REPORT_SUITE_SVG_KIT_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/report/chart.h"
 #include "harness/report/suite/report_kit.h"
 
@@ -254,12 +250,17 @@ static inline int svg_tear_down(void **state)
     return 0;
 }
 
-#define SVG_TEST(f) cmocka_unit_test_setup_teardown(f, svg_set_up, svg_tear_down)
+#define SVG_TEST(f) UNIT_TEST_WITH(f, svg_set_up, svg_tear_down)
 
-/* What main() of a test of charts returns. */
-#define SVG_RUN_TESTS(name, tests)                                                              \
-    (unsetenv("GRADMARK_SHARE_DIR"), chart_available()                                          \
-                                         ? cmocka_run_group_tests_name(name, tests, NULL, NULL) \
-                                         : (fprintf(stderr, "skipped: gnuplot cannot be started\n"), 77))
+/* UNIT_MAIN of a test of charts. */
+#define SVG_MAIN(name)                                           \
+    int main(void)                                               \
+    {                                                            \
+        unsetenv("GRADMARK_SHARE_DIR");                          \
+        if (chart_available())                                   \
+            return unit_run(name, NULL, NULL, NULL);             \
+        fprintf(stderr, "skipped: gnuplot cannot be started\n"); \
+        return 77;                                               \
+    }
 
 #endif

@@ -20,15 +20,11 @@
 #include "harness/train/suite/result_kit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "allreduce/collective_list.h"
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/exchange/collective.h"
 #include "harness/report/suite/report_kit.h"

@@ -2,17 +2,13 @@
 /* train_kit.c - options to result in one call. */
 #include "harness/train/suite/train_kit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/collective.h"
 #include "harness/train/checkpoint.h"
 #include "harness/train/stages_run.h"

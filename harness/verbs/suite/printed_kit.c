@@ -2,15 +2,10 @@
 /* printed_kit.c - see printed_kit.h. */
 #include "harness/verbs/suite/printed_kit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/verbs/train_report.h"
 
 void printed_begin(struct printed *out)
