@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* disturbance_test.c - what others took of hosts whose figures were worked out by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/measure/disturbance.h"
 #include "harness/measure/steady.h"
 
@@ -29,7 +24,7 @@ static void assert_is(const struct disturbance *d, const struct disturbance *exp
 
 /* 3.5 cores busy, of which the run's processes use 1.9: others 1.6; 5 % of 4 cores are 0.2 stolen ones; 1.8 of the 2
  * that the run uses. In 2 s three times 0.02 s of 2 x 2 s are the grain: 0.015. */
-static void what_others_took(void **state)
+UNIT_TEST(what_others_took)
 {
     static const struct {
         struct window_load host;
@@ -49,7 +44,6 @@ static void what_others_took(void **state)
         { { 2, 0.7, 4, 3.5, 0.05, 3e9 }, NAN, 2, { 0.05, NAN, NAN, 0.115, 3e9 }, "not_known" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const struct disturbance d = disturbance_of_host(&known[i].host, known[i].own_cores, known[i].n_used_cores);
         assert_is(&d, &known[i].expected);
@@ -59,11 +53,10 @@ static void what_others_took(void **state)
 }
 
 /* What is at the limit is not beyond it. */
-static void the_limit_itself_is_quiet(void **state)
+UNIT_TEST(the_limit_itself_is_quiet)
 {
     struct disturbance d = { 0, 0.2, 0.1, 0.1, NAN };
 
-    (void)state;
     assert_string_equal(disturbance_word(&d), "no");
     d.taken_ratio = nextafter(0.1, 1);
     assert_string_equal(disturbance_word(&d), "yes");
@@ -71,13 +64,12 @@ static void the_limit_itself_is_quiet(void **state)
 
 /* Each figure is the worse one; of taken, the host that is farther beyond its limit, though more is taken of the other.
  */
-static void the_worse_of_two_hosts(void **state)
+UNIT_TEST(the_worse_of_two_hosts)
 {
     static const struct disturbance a = { 0.01, 2, 0.5, 0.45, 2e9 }, b = { 0.02, 1, 0.3, 0.11, 3e9 },
                                     worse = { 0.02, 2, 0.3, 0.11, 2e9 };
     struct disturbance d = disturbance_worse(&a, &b);
 
-    (void)state;
     assert_is(&d, &worse);
     d = disturbance_worse(&b, &a);
     assert_is(&d, &worse);
@@ -89,12 +81,11 @@ static void the_worse_of_two_hosts(void **state)
     assert_is(&d, &DISTURBANCE_NOT_KNOWN);
 }
 
-static void it_is_told(void **state)
+UNIT_TEST(it_is_told)
 {
     static const struct disturbance d = { 0.0123, 0.834, 0.434, 0.116, 2e9 };
     char text[160];
 
-    (void)state;
     disturbance_text(text, sizeof text, &d);
     assert_string_equal(
         text, "other programs used 0.83 cores, steal was 1.2 %: together 43 % of this run's cores (at most 12 % "
@@ -111,12 +102,11 @@ static void assert_level(double value, double expected)
 
 /* Between 2 6 and 10 12 14: levels 4 and 12, squares 8 + 8. t = 8 / sqrt(16 / 3 (1 / 2 + 1 / 3)) = 3.795 of 3 degrees,
  * which chance exceeds in 3.2 % of cases. */
-static void the_best_split(void **state)
+UNIT_TEST(the_best_split)
 {
     const double y[] = { 2, 6, 10, 12, 14 };
     const struct level_shift s = level_shift_find(y, 5);
 
-    (void)state;
     assert_int_equal(s.index, 2);
     assert_level(s.before, 4);
     assert_level(s.after, 12);
@@ -126,9 +116,8 @@ static void the_best_split(void **state)
 
 /* Pooled variance 8 d^2 / 6; of the difference of levels (1 / 4 + 1 / 4) of it; 6 degrees, 7 places: 1 % is reached
  * at p = 0.01 / 7, t = 5.5632. */
-static void significance_has_a_price_for_each_place(void **state)
+UNIT_TEST(significance_has_a_price_for_each_place)
 {
-    (void)state;
     for (int is_less = 0; is_less < 2; is_less++) {
         const double t = is_less ? 5.55 : 5.58, d = sqrt(1.5) / t;
         double y[8];
@@ -140,12 +129,11 @@ static void significance_has_a_price_for_each_place(void **state)
     }
 }
 
-static void without_any_deviation(void **state)
+UNIT_TEST(without_any_deviation)
 {
     const double step[] = { 3, 3, 5, 5, 5 }, equal[] = { 0.1, 0.1, 0.1, 0.1 }, two[] = { 1, 9 };
     const struct level_shift s = level_shift_find(step, 5);
 
-    (void)state;
     assert_int_equal(s.index, 2);
     assert_level(s.squares, 0);
     assert_true(s.is_significant);
@@ -158,11 +146,10 @@ static void without_any_deviation(void **state)
 }
 
 /* 1 2 4 5 7: slope 1.5, mean 3.8, residuals 0.2 -0.3 0.2 -0.3 0.2. */
-static void the_line(void **state)
+UNIT_TEST(the_line)
 {
     const double y[] = { 1, 2, 4, 5, 7 }, wild[] = { 1, 5, 1, 6, 2 };
 
-    (void)state;
     assert_level(line_find(y, 5).rise, 7.5);
     assert_level(line_find(y, 5).squares, 0.3);
     assert_true(line_find(y, 5).is_significant);
@@ -171,11 +158,10 @@ static void the_line(void **state)
 }
 
 /* Bonferroni never exceeds its 1 %, nor may it be so careful that it sees nothing. */
-static void false_alarms(void **state)
+UNIT_TEST(false_alarms)
 {
     enum { N_SERIES = 4000 };
 
-    (void)state;
     for (size_t n = 8; n <= 40; n += 16) {
         int n_shifts = 0, n_lines = 0, n_found = 0;
 
@@ -198,15 +184,4 @@ static void false_alarms(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_others_took),       cmocka_unit_test(the_limit_itself_is_quiet),
-        cmocka_unit_test(the_worse_of_two_hosts), cmocka_unit_test(it_is_told),
-        cmocka_unit_test(the_best_split),         cmocka_unit_test(significance_has_a_price_for_each_place),
-        cmocka_unit_test(without_any_deviation),  cmocka_unit_test(the_line),
-        cmocka_unit_test(false_alarms),
-    };
-
-    return cmocka_run_group_tests_name("disturbance", tests, NULL, NULL);
-}
+UNIT_MAIN("disturbance")

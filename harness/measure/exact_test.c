@@ -4,14 +4,9 @@
  * exact fractions, and the ends of the scales.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/measure/histogram.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
@@ -27,9 +22,8 @@ static void assert_near(const char *what, double value, double expected, double 
 
 /* One degree: 1 - 2 / pi atan(t) = 2 / pi atan(1 / t). Two: 1 - u with u = t / sqrt(2 + t^2), which is 2 / (2 + t^2 + t
  * sqrt(2 + t^2)). Four, with u = t / sqrt(4 + t^2): 1 - (3 u - u^3) / 2 = (1 - u)^2 (2 + u) / 2. */
-static void tails_in_closed_form(void **state)
+UNIT_TEST(tails_in_closed_form)
 {
-    (void)state;
     for (double t = 1e-3; t < 1e4; t *= 1.07) {
         const double root = sqrt(4 + t * t), u = t / root, rest = 4 / (root * (root + t)); /* 1 - u */
         assert_near("one degree", student_two_sided(t, 1), 2 / acos(-1) * atan(1 / t), 1e-10);
@@ -41,16 +35,15 @@ static void tails_in_closed_form(void **state)
 }
 
 /* P(|T| > t) = 0.05 at the quantile, for real degrees too; few degrees have it beyond all numbers. */
-static void the_quantile_has_its_tail(void **state)
+UNIT_TEST(the_quantile_has_its_tail)
 {
-    (void)state;
     for (double dof = 0.1; dof < 1e6; dof *= 1.1)
         assert_near("tail", student_two_sided(student_t_975(dof), dof), 0.05, 1e-9);
     assert_true(isinf(student_t_975(0.001)));
 }
 
 /* measure.I2, in fractions: mean, standard error and effective number of short series. */
-static void short_series(void **state)
+UNIT_TEST(short_series)
 {
     static const struct {
         double x[20];
@@ -65,7 +58,6 @@ static void short_series(void **state)
         { { 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1 }, 20, 0.5, 0.20173664619648224, 50.0 / 7 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof series / sizeof *series; i++) {
         const struct interval is = interval_autocorrelated(series[i].x, series[i].n);
         const double half = student_t_975(series[i].n_effective - 1) * series[i].error;
@@ -77,12 +69,11 @@ static void short_series(void **state)
 }
 
 /* 20,001 values are 6,667 means of three; these figures are of exact fractions. */
-static void a_long_series_is_averaged_first(void **state)
+UNIT_TEST(a_long_series_is_averaged_first)
 {
     enum { N = 20001 };
     double *x = malloc(N * sizeof *x);
 
-    (void)state;
     assert_non_null(x);
     for (int i = 0; i < N; i++)
         x[i] = (double)((int64_t)i * i % 17 + i / 300 % 2 * 3);
@@ -95,22 +86,20 @@ static void a_long_series_is_averaged_first(void **state)
     assert_near("effective number", is.n_effective, LONG_N_EFFECTIVE, 1e-9);
 }
 
-static void the_same_difference_is_certain(void **state)
+UNIT_TEST(the_same_difference_is_certain)
 {
     const double twice[] = { 2, 4, 8 }, once[] = { 1, 2, 4 };
 
-    (void)state;
     assert_true(compare_pairs(twice, once, 3).p == 0);
     assert_true(compare_pairs(twice, once, 1).p == 1);
     assert_true(compare_pairs(once, once, 3).p == 1);
 }
 
 /* Only PAIRED_MAX pairs are compared: those behind change nothing. */
-static void more_pairs_are_left_out(void **state)
+UNIT_TEST(more_pairs_are_left_out)
 {
     static double first[PAIRED_MAX + 1], second[PAIRED_MAX + 1];
 
-    (void)state;
     for (int i = 0; i <= PAIRED_MAX; i++) {
         first[i] = i == PAIRED_MAX ? 1e9 : 3 + i % 2;
         second[i] = 1;
@@ -121,11 +110,10 @@ static void more_pairs_are_left_out(void **state)
 }
 
 /* The other one has the least value, or the greatest. */
-static void merging_takes_both_ends(void **state)
+UNIT_TEST(merging_takes_both_ends)
 {
     static struct histogram low, high, both;
 
-    (void)state;
     histogram_init(&low);
     histogram_init(&high);
     histogram_add(&low, 1000001);
@@ -138,17 +126,4 @@ static void merging_takes_both_ends(void **state)
     assert_true(both.least == 1000001 && both.greatest == 3000001 && both.n_values == 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tails_in_closed_form),
-        cmocka_unit_test(the_quantile_has_its_tail),
-        cmocka_unit_test(short_series),
-        cmocka_unit_test(a_long_series_is_averaged_first),
-        cmocka_unit_test(the_same_difference_is_certain),
-        cmocka_unit_test(more_pairs_are_left_out),
-        cmocka_unit_test(merging_takes_both_ends),
-    };
-
-    return cmocka_run_group_tests_name("exact", tests, NULL, NULL);
-}
+UNIT_MAIN("exact")

@@ -3,14 +3,10 @@
 #include "harness/measure/histogram.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 
 enum { MAX_N = 5000 };
 
@@ -35,12 +31,11 @@ static void fill(uint64_t *x, size_t n, uint64_t seed, unsigned n_bits)
         x[i] = rng_u64(seed, RNG_TEST, i) >> (64 - n_bits + rng_u64(seed, RNG_TEST, i + MAX_N) % n_bits);
 }
 
-static void percentiles_are_within_the_bound_H1_H2(void **state)
+UNIT_TEST(percentiles_are_within_the_bound_H1_H2)
 {
     static uint64_t x[MAX_N];
     static struct histogram h;
 
-    (void)state;
     for (uint64_t seed = 0; seed < 60; seed++) {
         size_t n = seed < 40 ? 1 + seed * 5 : MAX_N;
 
@@ -56,11 +51,10 @@ static void percentiles_are_within_the_bound_H1_H2(void **state)
     }
 }
 
-static void small_values_and_ends_are_exact_H2(void **state)
+UNIT_TEST(small_values_and_ends_are_exact_H2)
 {
     static struct histogram h;
 
-    (void)state;
     histogram_init(&h);
     for (uint64_t i = 0; i < 256; i++)
         histogram_add(&h, i);
@@ -76,11 +70,10 @@ static void small_values_and_ends_are_exact_H2(void **state)
     assert_true(histogram_percentile(&h, 50) == 1234567891.0);
 }
 
-static void ranks_do_not_round_up_H1(void **state)
+UNIT_TEST(ranks_do_not_round_up_H1)
 {
     static struct histogram h;
 
-    (void)state;
     histogram_init(&h);
     for (uint64_t i = 1; i <= 20; i++)
         histogram_add(&h, i);
@@ -88,21 +81,19 @@ static void ranks_do_not_round_up_H1(void **state)
     assert_true(p.p50 == 10 && p.p95 == 19 && p.p99 == 20); /* p99 = max below 100 values */
 }
 
-static void an_empty_one_has_none(void **state)
+UNIT_TEST(an_empty_one_has_none)
 {
     static struct histogram h;
 
-    (void)state;
     histogram_init(&h);
     assert_true(isnan(histogram_percentile(&h, 50)));
 }
 
-static void merging_equals_adding_H3(void **state)
+UNIT_TEST(merging_equals_adding_H3)
 {
     static uint64_t x[MAX_N];
     static struct histogram all, part[3];
 
-    (void)state;
     fill(x, MAX_N, 5, 40);
     histogram_init(&all);
     for (size_t i = 0; i < 3; i++)
@@ -116,15 +107,4 @@ static void merging_equals_adding_H3(void **state)
     assert_memory_equal(&part[0], &all, sizeof all);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(percentiles_are_within_the_bound_H1_H2),
-        cmocka_unit_test(small_values_and_ends_are_exact_H2),
-        cmocka_unit_test(ranks_do_not_round_up_H1),
-        cmocka_unit_test(an_empty_one_has_none),
-        cmocka_unit_test(merging_equals_adding_H3),
-    };
-
-    return cmocka_run_group_tests_name("histogram", tests, NULL, NULL);
-}
+UNIT_MAIN("histogram")

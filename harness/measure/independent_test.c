@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * independent_test.c - the suite on independent.c, and on wrong versions of it that it must catch.
- *   independent_test GROUP | independent_test mutant NAME
+ *   independent_test [mutants]
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/measure/independent.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
@@ -120,26 +116,16 @@ static const struct {
                 { "linear-scale", bug_linear_scale },
                 { "eager", bug_eager } };
 
-static void suite_holds(void **state)
+UNIT_TEST(suite_holds)
 {
-    assert_int_equal(independent_suite(compare_independent, *state), 0);
+    assert_int_equal(independent_suite(compare_independent), 0);
 }
 
-static void suite_catches(void **state)
+UNIT_TEST_OF("mutants", suite_catches)
 {
-    for (size_t i = 0; i < sizeof mutants / sizeof *mutants; i++)
-        if (strcmp(mutants[i].name, *state) == 0) {
-            assert_true(independent_suite(mutants[i].compare, NULL) > 0);
-            return;
-        }
-    fail_msg("no mutant is called %s", (const char *)*state);
+    for (size_t i = 0; i < N_ELEMS(mutants); i++)
+        if (independent_suite(mutants[i].compare) == 0)
+            fail_msg("%s is not noticed", mutants[i].name);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest group[] = { cmocka_unit_test_prestate(suite_holds, argc > 1 ? argv[1] : NULL) };
-    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
-
-    return argc > 2 ? cmocka_run_group_tests_name("mutant", mutant, NULL, NULL)
-                    : cmocka_run_group_tests_name("independent", group, NULL, NULL);
-}
+UNIT_MAIN("independent")

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * interval_test.c - the suite on interval.c, and on wrong versions of it that it must catch.
- *   interval_test GROUP | interval_test mutant NAME
+ *   interval_test [mutants]
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/suite/suites.h"
 
@@ -54,12 +50,12 @@ struct mutant {
     struct interval_impl impl;
 };
 
-static void suite_holds(void **state)
+UNIT_TEST(suite_holds)
 {
-    assert_int_equal(interval_suite(&REAL, *state), 0);
+    assert_int_equal(interval_suite(&REAL), 0);
 }
 
-static void suite_catches(void **state)
+UNIT_TEST_OF("mutants", suite_catches)
 {
     const struct mutant mutant[] = {
         { "naive", { student_t_975, bug_naive, interval_of_launches, interval_reciprocal } },
@@ -69,30 +65,18 @@ static void suite_catches(void **state)
           { bug_normal_quantile, interval_autocorrelated, interval_of_launches, interval_reciprocal } },
     };
 
-    for (size_t i = 0; i < sizeof mutant / sizeof *mutant; i++)
-        if (strcmp(mutant[i].name, *state) == 0) {
-            assert_int_not_equal(interval_suite(&mutant[i].impl, NULL), 0);
-            return;
-        }
-    fail_msg("no mutant is called %s", (const char *)*state);
+    for (size_t i = 0; i < N_ELEMS(mutant); i++)
+        if (interval_suite(&mutant[i].impl) == 0)
+            fail_msg("%s is not noticed", mutant[i].name);
 }
 
-static void ends_are_numbers(void **state)
+UNIT_TEST(ends_are_numbers)
 {
     char text[INTERVAL_ENDS_BYTES];
 
-    (void)state;
     assert_string_equal(interval_ends(text, "%.4g", " to ", 743.64, 1200), "743.6 to 1200");
     assert_string_equal(interval_ends(text, "%.1f", " .. ", 2, (double)INFINITY), "2.0 or more");
     assert_string_equal(interval_ends(text, "%.1f", " .. ", (double)NAN, (double)NAN), "");
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest group[] = { cmocka_unit_test_prestate(suite_holds, argc > 1 ? argv[1] : NULL),
-                                        cmocka_unit_test(ends_are_numbers) };
-    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
-
-    return argc > 2 ? cmocka_run_group_tests_name("mutant", mutant, NULL, NULL)
-                    : cmocka_run_group_tests_name("interval", group, NULL, NULL);
-}
+UNIT_MAIN("interval")

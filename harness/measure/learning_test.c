@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * learning_test.c - the suite on learning.c, and on wrong versions of it that it must catch.
- *   learning_test GROUP | learning_test mutant NAME
+ *   learning_test [mutants]
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/suite/suites.h"
 
@@ -157,12 +153,12 @@ static enum rc bug_no_test(struct learning *out, const struct losses *in)
     return learning_judge(out, &changed);
 }
 
-static void suite_holds(void **state)
+UNIT_TEST(suite_holds)
 {
-    assert_int_equal(learning_suite(learning_judge, *state), 0);
+    assert_int_equal(learning_suite(learning_judge), 0);
 }
 
-static void suite_catches(void **state)
+UNIT_TEST_OF("mutants", suite_catches)
 {
     static const struct {
         const char *name;
@@ -183,19 +179,9 @@ static void suite_catches(void **state)
         { "no-test", bug_no_test },
     };
 
-    for (size_t i = 0; i < sizeof mutant / sizeof *mutant; i++)
-        if (strcmp(mutant[i].name, *state) == 0) {
-            assert_int_not_equal(learning_suite(mutant[i].judge, NULL), 0);
-            return;
-        }
-    fail_msg("no mutant is called %s", (const char *)*state);
+    for (size_t i = 0; i < N_ELEMS(mutant); i++)
+        if (learning_suite(mutant[i].judge) == 0)
+            fail_msg("%s is not noticed", mutant[i].name);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest group[] = { cmocka_unit_test_prestate(suite_holds, argc > 1 ? argv[1] : NULL) };
-    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
-
-    return argc > 2 ? cmocka_run_group_tests_name("mutant", mutant, NULL, NULL)
-                    : cmocka_run_group_tests_name("learning", group, NULL, NULL);
-}
+UNIT_MAIN("learning")

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * paired_test.c - the suite on paired.c, and on wrong versions of it that it must catch.
- *   paired_test GROUP | paired_test mutant NAME
+ *   paired_test [mutants]
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/measure/interval.h"
 #include "harness/measure/paired.h"
 #include "harness/measure/suite/suites.h"
@@ -100,12 +96,12 @@ struct mutant {
     struct paired_impl impl;
 };
 
-static void suite_holds(void **state)
+UNIT_TEST(suite_holds)
 {
-    assert_int_equal(paired_suite(&REAL, *state), 0);
+    assert_int_equal(paired_suite(&REAL), 0);
 }
 
-static void suite_catches(void **state)
+UNIT_TEST_OF("mutants", suite_catches)
 {
     const struct mutant mutant[] = {
         { "unpaired", { bug_unpaired, pairs_for_power, verdicts_that_hold } },
@@ -118,19 +114,9 @@ static void suite_catches(void **state)
         { "optimist", { compare_pairs, bug_optimist, verdicts_that_hold } },
     };
 
-    for (size_t i = 0; i < sizeof mutant / sizeof *mutant; i++)
-        if (strcmp(mutant[i].name, *state) == 0) {
-            assert_int_not_equal(paired_suite(&mutant[i].impl, NULL), 0);
-            return;
-        }
-    fail_msg("no mutant is called %s", (const char *)*state);
+    for (size_t i = 0; i < N_ELEMS(mutant); i++)
+        if (paired_suite(&mutant[i].impl) == 0)
+            fail_msg("%s is not noticed", mutant[i].name);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest group[] = { cmocka_unit_test_prestate(suite_holds, argc > 1 ? argv[1] : NULL) };
-    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
-
-    return argc > 2 ? cmocka_run_group_tests_name("mutant", mutant, NULL, NULL)
-                    : cmocka_run_group_tests_name("paired", group, NULL, NULL);
-}
+UNIT_MAIN("paired")

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* robust_test.c - middles, spreads and probabilities worked out by hand, and how often chance exceeds them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/measure/robust.h"
 
 static void assert_near(double value, double expected)
@@ -19,11 +14,10 @@ static void assert_near(double value, double expected)
 }
 
 /* Distances from 3: 2 1 0 1 97, median 1. */
-static void m1_a_wild_value_moves_nothing(void **state)
+UNIT_TEST(m1_a_wild_value_moves_nothing)
 {
     double x[] = { 4, 100, 1, 3, 2 }, even[] = { 1, 9, 3, 4 };
 
-    (void)state;
     assert_near(robust_median(x, 5), 3);
     assert_near(robust_spread(x, 5, 3), 1.482602218505602);
     assert_near(robust_median(even, 4), 3.5);
@@ -31,9 +25,8 @@ static void m1_a_wild_value_moves_nothing(void **state)
     assert_true(isnan(robust_spread(x, 0, 0)));
 }
 
-static void z_has_a_floor(void **state)
+UNIT_TEST(z_has_a_floor)
 {
-    (void)state;
     assert_near(robust_z(7, 3, 2, 0.5), 2);
     assert_near(robust_z(7, 3, 0, 0.5), 8);
     assert_near(robust_z(1, 3, 4, 0.5), -0.5);
@@ -41,12 +34,11 @@ static void z_has_a_floor(void **state)
 }
 
 /* Distances of 0 1 3 7 15 in order: 1 2 3 4 6 7 8 12 14 15; h = 3, k = 3. Of 2 and 5: h = 2, k = 1. */
-static void m3_all_differences_of_few(void **state)
+UNIT_TEST(m3_all_differences_of_few)
 {
     const double five[] = { 15, 0, 7, 1, 3 }, two[] = { 5, 2 }, equal[] = { 4, 4, 4, 9 };
     double ten[10];
 
-    (void)state;
     assert_near(robust_spread_of_few(five, 5), 2.2219 * 0.844 * 3);
     assert_near(robust_spread_of_few(two, 2), 2.2219 * 0.399 * 3);
     assert_near(robust_spread_of_few(equal, 4), 0);
@@ -55,9 +47,8 @@ static void m3_all_differences_of_few(void **state)
     assert_near(robust_spread_of_few(ten, 10), 2.2219 * 10 / 13.8 * 2);
 }
 
-static void m2_degrees_of_freedom(void **state)
+UNIT_TEST(m2_degrees_of_freedom)
 {
-    (void)state;
     assert_near(robust_dof(8), 3.6);
     assert_near(robust_dof(9), 3.6);
     assert_near(robust_dof(1), 0);
@@ -70,9 +61,8 @@ static void m2_degrees_of_freedom(void **state)
 }
 
 /* Student's t of one degree of freedom is Cauchy's distribution. */
-static void tails(void **state)
+UNIT_TEST(tails)
 {
-    (void)state;
     assert_near(normal_upper_tail(0), 0.5);
     assert_near(normal_upper_tail(1.959963984540054), 0.025);
     assert_near(normal_upper_tail(-1.959963984540054), 0.975);
@@ -86,12 +76,11 @@ static void tails(void **state)
 }
 
 /* In order 0.005 0.01 0.03 0.04: times 4 / k 0.02 0.02 0.04 0.04. */
-static void m4_false_discovery_rates(void **state)
+UNIT_TEST(m4_false_discovery_rates)
 {
     const double p[] = { 0.01, 0.04, 0.03, 0.005 }, large[] = { 0.9, 0.6 }, later[] = { 0.02, 0.021 };
     double q[4];
 
-    (void)state;
     assert_int_equal(robust_q_values(q, p, 4, 4), RC_OK);
     assert_near(q[0], 0.02);
     assert_near(q[1], 0.04);
@@ -127,9 +116,8 @@ static double exceeded_ratio(int n, bool is_few)
     return n_exceeded / (double)(N_SETS * n);
 }
 
-static void chance_exceeds_as_often_as_said(void **state)
+UNIT_TEST(chance_exceeds_as_often_as_said)
 {
-    (void)state;
     for (int n = 4; n <= 16; n += 4)
         for (int is_few = 0; is_few < 2; is_few++) {
             const double ratio = exceeded_ratio(n, is_few);
@@ -160,9 +148,8 @@ static void holds(size_t n, double median, double low, double high)
     assert_true(i.mean == median && i.low == low && i.high == high && i.n_effective == (double)n);
 }
 
-static void ranks_are_those_of_tables(void **state)
+UNIT_TEST(ranks_are_those_of_tables)
 {
-    (void)state;
     holds(6, 3.5, 1, 6);
     holds(8, 4.5, 1, 8);
     holds(9, 5, 2, 8);
@@ -172,9 +159,8 @@ static void ranks_are_those_of_tables(void **state)
     holds(100, 50.5, 40, 61);
 }
 
-static void few_have_no_interval(void **state)
+UNIT_TEST(few_have_no_interval)
 {
-    (void)state;
     for (size_t n = 1; n < 6; n++) {
         const struct interval i = of_ranks(n);
         assert_true(i.mean == (double)(n + 1) / 2 && isnan(i.low) && isnan(i.high));
@@ -183,12 +169,11 @@ static void few_have_no_interval(void **state)
 }
 
 /* Of values that are x^8, x even in (0, 1): the median is 1/256, the mean far above it. 11 of them: 98.8 %. */
-static void it_holds_a_lopsided_median(void **state)
+UNIT_TEST(it_holds_a_lopsided_median)
 {
     enum { N = 11, N_TRIALS = 20000 };
     int n_held = 0;
 
-    (void)state;
     for (int t = 0; t < N_TRIALS; t++) {
         double x[N];
         for (int i = 0; i < N; i++)
@@ -199,20 +184,4 @@ static void it_holds_a_lopsided_median(void **state)
     assert_true(fabs((double)n_held / N_TRIALS - 0.9883) < 0.004);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(m1_a_wild_value_moves_nothing),
-        cmocka_unit_test(z_has_a_floor),
-        cmocka_unit_test(m3_all_differences_of_few),
-        cmocka_unit_test(m2_degrees_of_freedom),
-        cmocka_unit_test(tails),
-        cmocka_unit_test(m4_false_discovery_rates),
-        cmocka_unit_test(chance_exceeds_as_often_as_said),
-        cmocka_unit_test(ranks_are_those_of_tables),
-        cmocka_unit_test(few_have_no_interval),
-        cmocka_unit_test(it_holds_a_lopsided_median),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("robust")

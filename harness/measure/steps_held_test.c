@@ -2,13 +2,8 @@
 /* steps_held_test.c - what servers do to steps: measure.E4 where they hold answers back, that is wait, of each worker
  * and of all; measure.E1 where they drop gradients; staleness where they refuse them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/measure/steps.h"
 
 enum { N_WORKERS = 2, N_STEPS = 8, US = 1000 };
@@ -20,14 +15,13 @@ static void assert_us(double s, double us)
 }
 
 /* Of 20 us: computing 8, held 5 (worker 1: 3), server 1, apply 2, wire 3, and the rest. */
-static void held_time_is_wait(void **state)
+UNIT_TEST(held_time_is_wait)
 {
     struct step_stamp stamp[N_WORKERS * N_STEPS];
     const struct steps in = { .stamp = stamp, .n_workers = N_WORKERS, .n_steps = N_STEPS, .batch_per_worker_count = 1 };
     struct step_parts parts[N_WORKERS];
     struct steps_summary s;
 
-    (void)state;
     for (uint64_t i = 0; i < N_WORKERS * N_STEPS; i++) {
         const uint64_t at_us = 100 + i % N_STEPS * 20;
         stamp[i] = (struct step_stamp){ .start_ns = at_us * US,
@@ -58,13 +52,12 @@ static void held_time_is_wait(void **state)
 
 /* Two workers, a step of 32 samples each in 20 us; worker 1 has one of its two messages dropped in every second step: 1
  * of 8. Regression: samples whose gradients were dropped counted. */
-static void dropped_samples_are_none(void **state)
+UNIT_TEST(dropped_samples_are_none)
 {
     struct step_stamp stamp[N_WORKERS * N_STEPS];
     struct steps in = { .stamp = stamp, .n_workers = N_WORKERS, .n_steps = N_STEPS, .batch_per_worker_count = 32 };
     struct steps_summary all, applied;
 
-    (void)state;
     for (uint64_t i = 0; i < N_WORKERS * N_STEPS; i++) {
         const uint64_t at_us = 100 + i % N_STEPS * 20;
         stamp[i] = (struct step_stamp){ .start_ns = at_us * US,
@@ -84,7 +77,7 @@ static void dropped_samples_are_none(void **state)
 
 /* Two workers that do not wait: 48 samples in 30 us, 16 in 10: 1.6 samples a us each; losses 1 and 3.
  * Regression: unequal batches counted as equal ones, 41 % too high. */
-static void unequal_batches_count_by_their_samples(void **state)
+UNIT_TEST(unequal_batches_count_by_their_samples)
 {
     static const size_t batch[N_WORKERS] = { 48, 16 };
     struct step_stamp stamp[N_WORKERS * N_STEPS];
@@ -95,7 +88,6 @@ static void unequal_batches_count_by_their_samples(void **state)
     struct round_point first;
     uint64_t samples_count = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < N_WORKERS * N_STEPS; i++) {
         const uint64_t worker = i / N_STEPS, long_us = worker == 0 ? 30 : 10, at_us = 100 + i % N_STEPS * long_us;
         stamp[i] = (struct step_stamp){ .start_ns = at_us * US,
@@ -117,7 +109,7 @@ static void unequal_batches_count_by_their_samples(void **state)
 
 /* Worker 0 has staleness 0, worker 1 as many as the step. Steps without one are none of staleness 0.
  * Regression: a refused step counted with staleness 0. */
-static void what_is_refused_has_no_staleness(void **state)
+UNIT_TEST(what_is_refused_has_no_staleness)
 {
     enum { SUM = 0 + 1 + 2 + 3 + 4 + 5 + 6 + 7 };
     struct step_stamp stamp[N_WORKERS * N_STEPS];
@@ -125,7 +117,6 @@ static void what_is_refused_has_no_staleness(void **state)
     struct steps_summary all, rest;
     uint64_t n_all[3], n_rest[3];
 
-    (void)state;
     for (uint32_t i = 0; i < N_WORKERS * N_STEPS; i++)
         stamp[i] = (struct step_stamp){ .start_ns = i % N_STEPS * US,
                                         .ready_ns = i % N_STEPS * US,
@@ -144,11 +135,4 @@ static void what_is_refused_has_no_staleness(void **state)
     assert_int_equal(rest.staleness_max_count, 7);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(held_time_is_wait), cmocka_unit_test(dropped_samples_are_none),
-                                        cmocka_unit_test(unequal_batches_count_by_their_samples),
-                                        cmocka_unit_test(what_is_refused_has_no_staleness) };
-
-    return cmocka_run_group_tests_name("steps_held", tests, NULL, NULL);
-}
+UNIT_MAIN("steps_held")

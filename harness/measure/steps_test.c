@@ -1,34 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * steps_test.c - the suite on steps.c, and on wrong versions of it that it must catch.
- *   steps_test GROUP | steps_test mutant NAME
+ *   steps_test [mutants]
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/measure/suite/suites.h"
 
-static void suite_holds(void **state)
+UNIT_TEST(suite_holds)
 {
-    assert_int_equal(steps_suite(steps_summarise, *state), 0);
+    assert_int_equal(steps_suite(steps_summarise), 0);
 }
 
-static void suite_catches(void **state)
+UNIT_TEST_OF("mutants", suite_catches)
 {
-    summarise_fn *mutant = steps_mutant(*state);
-
-    assert_non_null(mutant);
-    assert_int_not_equal(steps_suite(mutant, NULL), 0);
+    for (const struct steps_mutant *m = steps_mutants; m->name; m++)
+        if (steps_suite(m->summarise) == 0)
+            fail_msg("%s is not noticed", m->name);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest group[] = { cmocka_unit_test_prestate(suite_holds, argc > 1 ? argv[1] : NULL) };
-    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
-
-    return argc > 2 ? cmocka_run_group_tests_name("mutant", mutant, NULL, NULL)
-                    : cmocka_run_group_tests_name("steps", group, NULL, NULL);
-}
+UNIT_MAIN("steps")

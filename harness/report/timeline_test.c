@@ -1,34 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * timeline_test.c - the suite on timeline.c, and on wrong versions of it that it must catch.
- *   timeline_test GROUP | timeline_test mutant NAME
+ *   timeline_test [mutants]
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/report/suite/timeline_suite.h"
 
-static void suite_holds(void **state)
+UNIT_TEST(suite_holds)
 {
-    assert_int_equal(timeline_suite(&timeline_impl_real, *state), 0);
+    assert_int_equal(timeline_suite(&timeline_impl_real), 0);
 }
 
-static void suite_catches(void **state)
+UNIT_TEST_OF("mutants", suite_catches)
 {
-    const struct timeline_impl *mutant = timeline_mutant(*state);
-
-    assert_non_null(mutant);
-    assert_int_not_equal(timeline_suite(mutant, NULL), 0);
+    for (const struct timeline_mutant *m = timeline_mutants; m->name; m++)
+        if (timeline_suite(&m->impl) == 0)
+            fail_msg("%s is not noticed", m->name);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest group[] = { cmocka_unit_test_prestate(suite_holds, argc > 1 ? argv[1] : NULL) };
-    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 2 ? argv[2] : NULL) };
-
-    return argc > 2 ? cmocka_run_group_tests_name("mutant", mutant, NULL, NULL)
-                    : cmocka_run_group_tests_name("timeline", group, NULL, NULL);
-}
+UNIT_MAIN("timeline")

@@ -251,23 +251,13 @@ static int check_campaigns(const struct paired_impl *impl)
     return n_failures;
 }
 
-int paired_suite(const struct paired_impl *impl, const char *group)
+int paired_suite(const struct paired_impl *impl)
 {
-    static const struct {
-        const char *name;
-        int (*check)(const struct paired_impl *impl);
-    } groups[] = { { "known", check_known },
-                   { "robust", check_robust },
-                   { "power", check_power },
-                   { "holm", check_holm },
-                   { "campaigns", check_campaigns } };
+    static int (*const check[])(const struct paired_impl *impl) = { check_known, check_robust, check_power, check_holm,
+                                                                    check_campaigns };
     int n_failures = 0;
-    bool known = false;
 
-    for (size_t i = 0; i < N_ELEMS(groups); i++)
-        if (!group || strcmp(group, groups[i].name) == 0) {
-            n_failures += groups[i].check(impl);
-            known = true;
-        }
-    return known ? n_failures : -1;
+    for (size_t i = 0; i < N_ELEMS(check); i++)
+        n_failures += check[i](impl);
+    return n_failures;
 }

@@ -111,21 +111,16 @@ static struct steady bug_keep_warmup_of_switch(const double *x, size_t n)
     return s;
 }
 
-steady_fn *steady_mutant(const char *name)
-{
-    static const struct {
-        const char *name;
-        steady_fn *find;
-    } mutants[] = {
-        { "accept-limit", bug_accept_limit },       { "cut-noise", bug_cut_noise },
-        { "cut-switch", bug_cut_switch },           { "no-switch", bug_no_switch },
-        { "duration-ratio", bug_duration_ratio },   { "late-switch", bug_late_switch },
-        { "drift-as-switch", bug_drift_as_switch }, { "eager", bug_eager },
-        { "judge-short", bug_judge_short },         { "keep-warmup-of-switch", bug_keep_warmup_of_switch },
-    };
-
-    for (size_t i = 0; i < sizeof mutants / sizeof *mutants; i++)
-        if (strcmp(name, mutants[i].name) == 0)
-            return mutants[i].find;
-    return NULL;
-}
+const struct steady_mutant steady_mutants[] = {
+    { "accept-limit", bug_accept_limit },
+    { "cut-noise", bug_cut_noise },
+    { "cut-switch", bug_cut_switch },
+    { "no-switch", bug_no_switch },
+    { "duration-ratio", bug_duration_ratio },
+    { "late-switch", bug_late_switch },
+    { "drift-as-switch", bug_drift_as_switch },
+    { "eager", bug_eager },
+    { "judge-short", bug_judge_short },
+    { "keep-warmup-of-switch", bug_keep_warmup_of_switch },
+    { NULL, NULL },
+};

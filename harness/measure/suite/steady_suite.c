@@ -350,31 +350,15 @@ static int check_text(steady_fn *find)
                   "names of states");
 }
 
-int steady_suite(steady_fn *find, const char *group)
+int steady_suite(steady_fn *find)
 {
-    static const struct {
-        const char *name;
-        int (*check)(steady_fn *find);
-    } groups[] = {
-        { "definition", check_definition },
-        { "warmup", check_warmup },
-        { "drift", check_drift },
-        { "switch", check_switch },
-        { "warmup_and_switch", check_warmup_and_switch },
-        { "bimodal", check_bimodal },
-        { "interrupted", check_interrupted },
-        { "equal", check_equal },
-        { "short", check_short },
-        { "false_alarm", check_false_alarm },
-        { "text", check_text },
-    };
+    static int (*const check[])(
+        steady_fn * find) = { check_definition, check_warmup,      check_drift, check_switch, check_warmup_and_switch,
+                              check_bimodal,    check_interrupted, check_equal, check_short,  check_false_alarm,
+                              check_text };
     int n_failures = 0;
-    bool known = false;
 
-    for (size_t i = 0; i < N_ELEMS(groups) && (group || n_failures == 0); i++)
-        if (!group || strcmp(group, groups[i].name) == 0) {
-            n_failures += groups[i].check(find);
-            known = true;
-        }
-    return known ? n_failures : -1;
+    for (size_t i = 0; i < N_ELEMS(check) && n_failures == 0; i++)
+        n_failures += check[i](find);
+    return n_failures;
 }

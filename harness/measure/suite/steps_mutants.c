@@ -170,28 +170,18 @@ static enum rc bug_cut_unsteady(struct steps_summary *out, const struct steps *i
     return rc;
 }
 
-summarise_fn *steps_mutant(const char *name)
-{
-    static const struct {
-        const char *name;
-        summarise_fn *summarise;
-    } mutants[] = {
-        { "rank0", bug_rank0 },
-        { "whole-run", bug_whole_run },
-        { "keep-warmup", bug_keep_warmup },
-        { "lost-deficit", bug_lost_deficit },
-        { "wait-as-wire", bug_wait_as_wire },
-        { "rest-as-wire", bug_rest_as_wire },
-        { "no-rest", bug_no_rest },
-        { "stall-as-compute", bug_stall_as_compute },
-        { "drain-counts", bug_drain_counts },
-        { "loss-of-rank0", bug_loss_of_rank0 },
-        { "percentiles-of-all", bug_percentiles_of_all },
-        { "cut-unsteady", bug_cut_unsteady },
-    };
-
-    for (size_t i = 0; i < sizeof mutants / sizeof *mutants; i++)
-        if (strcmp(name, mutants[i].name) == 0)
-            return mutants[i].summarise;
-    return NULL;
-}
+const struct steps_mutant steps_mutants[] = {
+    { "rank0", bug_rank0 },
+    { "whole-run", bug_whole_run },
+    { "keep-warmup", bug_keep_warmup },
+    { "lost-deficit", bug_lost_deficit },
+    { "wait-as-wire", bug_wait_as_wire },
+    { "rest-as-wire", bug_rest_as_wire },
+    { "no-rest", bug_no_rest },
+    { "stall-as-compute", bug_stall_as_compute },
+    { "drain-counts", bug_drain_counts },
+    { "loss-of-rank0", bug_loss_of_rank0 },
+    { "percentiles-of-all", bug_percentiles_of_all },
+    { "cut-unsteady", bug_cut_unsteady },
+    { NULL, NULL },
+};

@@ -2,8 +2,7 @@
 /*
  * suites.h - what the headers of this module promise, checked on any implementation of them. Tests only.
  *
- * A suite returns the number of checks that failed, each printed on standard error; -1: no such group. Group NULL: all
- * groups.
+ * A suite returns the number of checks that failed, each printed on standard error.
  */
 #ifndef HARNESS_MEASURE_SUITE_SUITES_H
 #define HARNESS_MEASURE_SUITE_SUITES_H
@@ -38,7 +37,7 @@ static inline bool near(double a, double b, double tolerance_ratio)
 
 typedef struct contrast independent_fn(const double *first, size_t n_first, const double *second, size_t n_second);
 
-int independent_suite(independent_fn *compare, const char *group);
+int independent_suite(independent_fn *compare);
 
 /* --- interval.h --- */
 
@@ -49,13 +48,13 @@ struct interval_impl {
     struct interval (*reciprocal)(struct interval x, double scale);
 };
 
-int interval_suite(const struct interval_impl *impl, const char *group);
+int interval_suite(const struct interval_impl *impl);
 
 /* --- learning.h --- */
 
 typedef enum rc learning_judge_fn(struct learning *out, const struct losses *in);
 
-int learning_suite(learning_judge_fn *judge, const char *group);
+int learning_suite(learning_judge_fn *judge);
 
 /* --- paired.h --- */
 
@@ -65,17 +64,21 @@ struct paired_impl {
     void (*hold)(bool *holds, const double *p, size_t n);
 };
 
-int paired_suite(const struct paired_impl *impl, const char *group);
+int paired_suite(const struct paired_impl *impl);
 
 /* --- steady.h --- */
 
 typedef struct steady steady_fn(const double *x, size_t n);
 
-/* Of all groups up to the first that fails. */
-int steady_suite(steady_fn *find, const char *group);
+/* Of all checks up to the first part that fails. */
+int steady_suite(steady_fn *find);
 
-/* A wrong implementation by name; NULL: there is none of that name. */
-steady_fn *steady_mutant(const char *name);
+/* Wrong implementations; the last has no name. */
+struct steady_mutant {
+    const char *name;
+    steady_fn *find;
+};
+extern const struct steady_mutant steady_mutants[];
 
 /* MSER-5 as its paper states it, for every cut mean and squares anew: leading values to cut, n <= 4000. For tests and
  * mutants. */
@@ -85,9 +88,13 @@ size_t mser_by_definition(const double *x, size_t n);
 
 typedef enum rc summarise_fn(struct steps_summary *out, const struct steps *in);
 
-int steps_suite(summarise_fn *summarise, const char *group);
+int steps_suite(summarise_fn *summarise);
 
-/* A wrong implementation by name; NULL: there is none of that name. */
-summarise_fn *steps_mutant(const char *name);
+/* Wrong implementations; the last has no name. */
+struct steps_mutant {
+    const char *name;
+    summarise_fn *summarise;
+};
+extern const struct steps_mutant steps_mutants[];
 
 #endif

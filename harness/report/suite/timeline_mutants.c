@@ -240,30 +240,20 @@ static enum rc write_in_place(const char *path, const struct timeline_rank *rank
     return rc;
 }
 
-const struct timeline_impl *timeline_mutant(const char *name)
-{
-    static const struct {
-        const char *name;
-        struct timeline_impl impl;
-    } mutants[] = {
-        { "inner-first", { pack_inner_first, timeline_unpack, timeline_write } },
-        { "without-lost", { pack_without_lost, timeline_unpack, timeline_write } },
-        { "with-bucket", { pack_with_bucket, timeline_unpack, timeline_write } },
-        { "own-zero", { pack_own_zero, timeline_unpack, timeline_write } },
-        { "unpack-more", { timeline_pack, unpack_more, timeline_write } },
-        { "any-rank", { timeline_pack, unpack_any_rank, timeline_write } },
-        { "unpack-early", { timeline_pack, unpack_early, timeline_write } },
-        { "trusting", { timeline_pack, unpack_trusting, timeline_write } },
-        { "rounded", { timeline_pack, timeline_unpack, write_rounded } },
-        { "unnamed", { timeline_pack, timeline_unpack, write_unnamed } },
-        { "unsorted", { timeline_pack, timeline_unpack, write_unsorted } },
-        { "clock", { timeline_pack, timeline_unpack, write_clock } },
-        { "step", { timeline_pack, timeline_unpack, write_step } },
-        { "in-place", { timeline_pack, timeline_unpack, write_in_place } },
-    };
-
-    for (size_t i = 0; i < sizeof mutants / sizeof *mutants; i++)
-        if (strcmp(name, mutants[i].name) == 0)
-            return &mutants[i].impl;
-    return NULL;
-}
+const struct timeline_mutant timeline_mutants[] = {
+    { "inner-first", { pack_inner_first, timeline_unpack, timeline_write } },
+    { "without-lost", { pack_without_lost, timeline_unpack, timeline_write } },
+    { "with-bucket", { pack_with_bucket, timeline_unpack, timeline_write } },
+    { "own-zero", { pack_own_zero, timeline_unpack, timeline_write } },
+    { "unpack-more", { timeline_pack, unpack_more, timeline_write } },
+    { "any-rank", { timeline_pack, unpack_any_rank, timeline_write } },
+    { "unpack-early", { timeline_pack, unpack_early, timeline_write } },
+    { "trusting", { timeline_pack, unpack_trusting, timeline_write } },
+    { "rounded", { timeline_pack, timeline_unpack, write_rounded } },
+    { "unnamed", { timeline_pack, timeline_unpack, write_unnamed } },
+    { "unsorted", { timeline_pack, timeline_unpack, write_unsorted } },
+    { "clock", { timeline_pack, timeline_unpack, write_clock } },
+    { "step", { timeline_pack, timeline_unpack, write_step } },
+    { "in-place", { timeline_pack, timeline_unpack, write_in_place } },
+    { .name = NULL },
+};

@@ -13,11 +13,14 @@ struct timeline_impl {
                      const struct record *facts);
 };
 
-/* Number of checks that failed, each printed on standard error; -1: no such group. NULL: all groups. */
-int timeline_suite(const struct timeline_impl *impl, const char *group);
+/* Number of checks that failed, each printed on standard error. */
+int timeline_suite(const struct timeline_impl *impl);
 
-/* timeline.c, and a wrong implementation by name; NULL: there is none of that name. */
-extern const struct timeline_impl timeline_impl_real;
-const struct timeline_impl *timeline_mutant(const char *name);
+extern const struct timeline_impl timeline_impl_real; /* timeline.c */
+struct timeline_mutant {
+    const char *name;
+    struct timeline_impl impl;
+};
+extern const struct timeline_mutant timeline_mutants[]; /* wrong ones; the last has no name */
 
 #endif
