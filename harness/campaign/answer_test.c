@@ -116,7 +116,7 @@ static void open_case(struct campaign *c, struct kit *kit, const struct answer_c
 }
 
 /* Printed, and kept in the folder, alike. */
-MADE_TEST(the_answer_of_each_case)
+KIT_TEST(the_answer_of_each_case)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct campaign c;
@@ -133,7 +133,7 @@ MADE_TEST(the_answer_of_each_case)
 }
 
 /* Own data is named, by the last part of its path. */
-MADE_TEST(own_data_is_named)
+KIT_TEST(own_data_is_named)
 {
     static const char *const path[] = { "shards-g1", "/home/me/shards-g1", "/home/me/shards-g1//" };
     struct campaign c;
@@ -149,7 +149,7 @@ MADE_TEST(own_data_is_named)
 }
 
 /* Regression: the answer for --over batch=32,64 began with "lenet, batch 32, batch 32 per worker". */
-MADE_TEST(a_compared_batch_is_named_once)
+KIT_TEST(a_compared_batch_is_named_once)
 {
     struct campaign c;
 
@@ -165,7 +165,7 @@ MADE_TEST(a_compared_batch_is_named_once)
 }
 
 /* One worker has one thread in a comparison: on more cores than that, the answer says so. */
-MADE_TEST(one_worker_leaves_cores_idle)
+KIT_TEST(one_worker_leaves_cores_idle)
 {
     static const struct {
         double other_s;
@@ -188,7 +188,7 @@ MADE_TEST(one_worker_leaves_cores_idle)
 }
 
 /* All runs are disturbed, too short, or both: each reason is told, with what to do about it. */
-MADE_TEST(a_disturbed_campaign_lacks_steps_too)
+KIT_TEST(a_disturbed_campaign_lacks_steps_too)
 {
     static const char withheld[] =
         "  Cannot tell what to use, which mode is faster or what exchange costs: the machine "
@@ -221,7 +221,7 @@ MADE_TEST(a_disturbed_campaign_lacks_steps_too)
 }
 
 /* Each reason to withhold a price has its line. */
-MADE_TEST(each_withheld_price_has_its_reason)
+KIT_TEST(each_withheld_price_has_its_reason)
 {
     struct campaign c;
 
@@ -288,7 +288,7 @@ static void read_verdicts(char *out, size_t n_bytes, struct kit *kit)
 }
 
 /* Of what, a and b, ratio with its ends, pairs (disturbed, unsteady), who is better, and why nobody is. */
-MADE_TEST(the_record_of_each_comparison)
+KIT_TEST(the_record_of_each_comparison)
 {
     static const struct {
         size_t at; /* of CASES */

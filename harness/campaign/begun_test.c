@@ -37,7 +37,7 @@ static void change_manifest(struct kit *k, const char *key, json_t *value)
 }
 
 /* Images that a source makes have a name, which is no path. */
-MADE_TEST(made_images_keep_their_name)
+KIT_TEST(made_images_keep_their_name)
 {
     struct kit *k = *state;
     char words[] = "--world=threads --data=synthetic";
@@ -54,7 +54,7 @@ MADE_TEST(made_images_keep_their_name)
 }
 
 /* Worker counts that nobody named are those of the machine it was begun on, also where it is continued on another. */
-MADE_TEST(chosen_workers_are_kept)
+KIT_TEST(chosen_workers_are_kept)
 {
     struct kit *k = *state;
     char words[] = "--world=threads", counts[COUNTS_BYTES] = "--workers=";
@@ -78,7 +78,7 @@ MADE_TEST(chosen_workers_are_kept)
 }
 
 /* The command line, where paths are absolute; and steps. */
-MADE_TEST(the_plan_is_kept)
+KIT_TEST(the_plan_is_kept)
 {
     struct kit *k = *state;
     char words[] = "--world=threads --data=some/where --batch=16 --lr=0.1", path[PATH_MAX + 40], here[PATH_MAX];
@@ -118,7 +118,7 @@ MADE_TEST(the_plan_is_kept)
 }
 
 /* What may have changed, and what may not. */
-MADE_TEST(another_program_or_machine_is_refused)
+KIT_TEST(another_program_or_machine_is_refused)
 {
     static const struct {
         const char *key;
@@ -156,7 +156,7 @@ MADE_TEST(another_program_or_machine_is_refused)
 }
 
 /* Variables that change what libraries do: of the environment that the process was given, whatever MPI adds to it. */
-MADE_TEST(another_environment_is_refused)
+KIT_TEST(another_environment_is_refused)
 {
     static const struct {
         const char *then, *message; /* a variable, as the plan has it; NULL: none */
@@ -189,7 +189,7 @@ MADE_TEST(another_environment_is_refused)
 }
 
 /* Of a changed tree the commit says nothing: its build is compared. */
-MADE_TEST(another_build_of_a_changed_tree_is_refused)
+KIT_TEST(another_build_of_a_changed_tree_is_refused)
 {
     struct kit *k = *state;
     char words[sizeof WORDS];
@@ -265,7 +265,7 @@ UNIT_TEST(launches_of_other_hosts_are_refused)
     }
 }
 
-MADE_TEST(what_cannot_be_continued)
+KIT_TEST(what_cannot_be_continued)
 {
     static const struct launcher three = { .name = "mpirun", .n_ranks = 3 }, four = { .name = "mpirun", .n_ranks = 4 };
     struct kit *k = *state;
@@ -303,7 +303,7 @@ MADE_TEST(what_cannot_be_continued)
 }
 
 /* Charts show what the campaign was: whoever goes on with it removes them, and nothing else. */
-MADE_TEST(its_charts_are_removed)
+KIT_TEST(its_charts_are_removed)
 {
     static const char *const charts[] = { "throughput-linear.svg", "throughput-linear.png", "throughput-linear.tsv",
                                           "loss-linear.svg", "bound-linear.tsv" };

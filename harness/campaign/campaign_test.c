@@ -37,7 +37,7 @@ UNIT_TEST(train_records_every_figure)
 }
 
 /* Each member has the value of its own key. */
-MADE_TEST(a_summary_is_read_key_by_key)
+KIT_TEST(a_summary_is_read_key_by_key)
 {
     static const struct {
         const char *key;
@@ -96,7 +96,7 @@ MADE_TEST(a_summary_is_read_key_by_key)
 }
 
 /* Each launch has its loss curve; in sim its seconds are virtual ones. */
-MADE_TEST(every_launch_has_a_curve)
+KIT_TEST(every_launch_has_a_curve)
 {
     static const struct made_point point = { "lenet", "ps", 2, 1, 3, 1000, 1.01, NAN, 0.5 };
 
@@ -125,7 +125,7 @@ static int integer_at(const json_t *r, const char *key)
 }
 
 /* runs.jsonl: every record as it was, with the number of its launch and its place in the block. */
-MADE_TEST(runs_hold_every_record)
+KIT_TEST(runs_hold_every_record)
 {
     static const struct made_point point[] = { { "lenet", "ps", 2, 1, 2, 1000, 1.01, NAN, 1 },
                                                { "lenet", "none", 2, 0, 2, 2000, 1.01, NAN, 2 } };
@@ -161,7 +161,7 @@ MADE_TEST(runs_hold_every_record)
 }
 
 /* A launch without a summary is an error, and none of the point's. */
-MADE_TEST(a_launch_without_a_summary_is_none)
+KIT_TEST(a_launch_without_a_summary_is_none)
 {
     struct kit *k = *state;
     struct campaign c;
@@ -188,7 +188,7 @@ MADE_TEST(a_launch_without_a_summary_is_none)
     campaign_close(&c);
 }
 
-MADE_TEST(means_of_launches)
+KIT_TEST(means_of_launches)
 {
     struct campaign c;
 
@@ -210,7 +210,7 @@ MADE_TEST(means_of_launches)
 
 /* Against `single` of the same model, per worker: a server is none. Sources of the ends: verdict_test.c, and
  * Student's interval over pairs of spreads 1.01 and 1.25, of which one begins a launch later. */
-MADE_TEST(efficiency_of_every_mode)
+KIT_TEST(efficiency_of_every_mode)
 {
     struct campaign c;
 
@@ -316,7 +316,7 @@ static const struct module *mode_of(const char *name)
     return mode;
 }
 
-MADE_TEST(points_are_found)
+KIT_TEST(points_are_found)
 {
     struct campaign c;
 
@@ -340,7 +340,7 @@ MADE_TEST(points_are_found)
     campaign_close(&c);
 }
 
-MADE_TEST(decisions_have_a_direction)
+KIT_TEST(decisions_have_a_direction)
 {
     struct campaign c;
 
@@ -391,7 +391,7 @@ UNIT_TEST(a_point_of_very_many_cores)
 }
 
 /* Under a launcher the records tell how many hosts there are: two ranks on each, in the kit. */
-MADE_TEST(cores_of_all_hosts_count)
+KIT_TEST(cores_of_all_hosts_count)
 {
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     const struct made_point wide = { "lenet", "none", 4, 0, 1, 1000, 1, NAN, 1 },
@@ -433,7 +433,7 @@ UNIT_TEST(hosts_of_ranks)
 }
 
 /* <date>-name, then <date>-name-2; nothing stays of one that was not committed. */
-MADE_TEST(folders_of_campaigns)
+KIT_TEST(folders_of_campaigns)
 {
     struct kit *k = *state;
     struct campaign first = { .n_launches_wanted = 1 }, second = { .n_launches_wanted = 1 };

@@ -212,7 +212,7 @@ static void check_losses(struct kit *k, const char *name, const struct shown *sh
     free(text);
 }
 
-MADE_TEST(losses_of_all_launches)
+KIT_TEST(losses_of_all_launches)
 {
     /* of ps the point at 2 workers: at 4 they share cores */
     static const struct shown lenet[] = {
@@ -230,7 +230,7 @@ MADE_TEST(losses_of_all_launches)
     campaign_close(&c);
 }
 
-MADE_TEST(every_column_of_every_sheet)
+KIT_TEST(every_column_of_every_sheet)
 {
     struct campaign c;
 
@@ -244,7 +244,7 @@ MADE_TEST(every_column_of_every_sheet)
 
 /* No efficiency without a launch of `single`, no loss where nothing was computed, no row of a point without launches.
  */
-MADE_TEST(sheets_that_would_be_empty)
+KIT_TEST(sheets_that_would_be_empty)
 {
     static const struct made_point point[] = {
         { "replay", "single", 1, 0, 0, 1000, 1, NAN, 1 },
@@ -265,7 +265,7 @@ MADE_TEST(sheets_that_would_be_empty)
 }
 
 /* Failed bounds are a number of launches beside no mean. */
-MADE_TEST(a_sheet_of_failed_bounds)
+KIT_TEST(a_sheet_of_failed_bounds)
 {
     static const struct made_point point[] = { { "lenet", "none", 2, 0, 3, 2500, 1.25, NAN, 42 } };
     struct campaign c;
@@ -277,7 +277,7 @@ MADE_TEST(a_sheet_of_failed_bounds)
 }
 
 /* A value with slashes, as a folder has them, is part of a file's name without them. */
-MADE_TEST(a_folder_in_the_name_of_a_sheet)
+KIT_TEST(a_folder_in_the_name_of_a_sheet)
 {
     static const struct made_point point[] = { { "lenet", "ps", 2, 1, 1, 1000, 1, NAN, 1 } };
     struct kit *k = *state;
@@ -291,7 +291,7 @@ MADE_TEST(a_folder_in_the_name_of_a_sheet)
 }
 
 /* In sim the title tells the cluster, and nothing of this machine. */
-MADE_TEST(a_simulated_campaign_names_its_cluster)
+KIT_TEST(a_simulated_campaign_names_its_cluster)
 {
     static const struct made_point point = { "lenet", "single", 1, 0, 1, 1000, 1, NAN, 1 };
     struct kit *k = *state;
@@ -312,7 +312,7 @@ MADE_TEST(a_simulated_campaign_names_its_cluster)
 
 /* On a machine with a core less than workers: the loss is of the largest point of each mode, and marked.
  * Regression: without a point to show, gnuplot failed, and the charts behind this one were missing. */
-MADE_TEST(a_campaign_of_oversubscribed_points)
+KIT_TEST(a_campaign_of_oversubscribed_points)
 {
     static const struct made_point point[] = {
         { "lenet", "allreduce", 3, 0, 3, 1000, 1, NAN, 1 },
@@ -334,7 +334,7 @@ MADE_TEST(a_campaign_of_oversubscribed_points)
 }
 
 /* One worker alone has launches, and so there would be an efficiency, but none has a throughput. */
-MADE_TEST(a_campaign_without_a_throughput)
+KIT_TEST(a_campaign_without_a_throughput)
 {
     static const struct made_point point[] = {
         { "lenet", "single", 1, 0, 1, NAN, 1, NAN, 1 },
@@ -353,7 +353,7 @@ MADE_TEST(a_campaign_without_a_throughput)
 }
 
 /* What has nothing to show is left out with a line, before the others are drawn and behind them. */
-MADE_TEST(a_chart_without_anything_to_show)
+KIT_TEST(a_chart_without_anything_to_show)
 {
     static const struct made_point point[] = {
         { "lenet", "allreduce", 4, 0, 3, NAN, 1, NAN, 1 }, /* the workers never trained all at once */
@@ -378,7 +378,7 @@ MADE_TEST(a_chart_without_anything_to_show)
 }
 
 /* The other charts are there all the same, and the first failure is returned. */
-MADE_TEST(a_chart_that_fails)
+KIT_TEST(a_chart_that_fails)
 {
     struct kit *k = *state;
     struct campaign c;
@@ -408,7 +408,7 @@ MADE_TEST(a_chart_that_fails)
 /* What gnuplot is asked to draw, under which titles. */
 
 /* Each sheet by the script of its name, with what the title tells. */
-MADE_TEST(gnuplot_is_asked_for_each_sheet)
+KIT_TEST(gnuplot_is_asked_for_each_sheet)
 {
     static const char *const script[] = { "throughput", "efficiency", "loss", "cost" };
     static const char *const model[] = { "lenet", "linear" };
@@ -442,7 +442,7 @@ MADE_TEST(gnuplot_is_asked_for_each_sheet)
 }
 
 /* Titles tell of the points that were launched: the first of the table may be one that never was. */
-MADE_TEST(titles_tell_of_what_was_launched)
+KIT_TEST(titles_tell_of_what_was_launched)
 {
     static const struct made_point point[] = {
         { "lenet", "single", 1, 0, 0, 1000, 1, NAN, 1 },
@@ -465,7 +465,7 @@ MADE_TEST(titles_tell_of_what_was_launched)
 }
 
 /* A chart goes without the text beside it: that the machine was disturbed is on it, of its own setting. */
-MADE_TEST(titles_tell_of_disturbed_launches)
+KIT_TEST(titles_tell_of_disturbed_launches)
 {
     struct kit *k = *state;
     struct campaign c;

@@ -68,7 +68,7 @@ static void check_manifest(struct kit *k, int n_points, int n_launches, const ch
 }
 
 /* Only a campaign that ended because its budget was spent prints so. */
-MADE_TEST(a_spent_budget)
+KIT_TEST(a_spent_budget)
 {
     static const char spent[] = "--budget-s 12.5 was spent after 2 of 3 runs of each setting.\n";
     static const struct {
@@ -106,7 +106,7 @@ MADE_TEST(a_spent_budget)
 }
 
 /* However it ended, what was done is kept; then the error says how many launches that is. */
-MADE_TEST(how_it_ended)
+KIT_TEST(how_it_ended)
 {
     char words[] = "--world=threads", expected[500];
     struct sweep s;
@@ -148,7 +148,7 @@ static bool is_complete(struct kit *k)
 
 /* Launches failed: the exit code tells it, where they were repeated too; only a campaign that lacks none is complete.
  */
-MADE_TEST(some_launches_failed)
+KIT_TEST(some_launches_failed)
 {
     char words[] = "--world=threads", expected[700];
     struct sweep s;
@@ -186,7 +186,7 @@ MADE_TEST(some_launches_failed)
 }
 
 /* Nothing but failures: nothing is shown, and their records stay. */
-MADE_TEST(all_launches_failed)
+KIT_TEST(all_launches_failed)
 {
     char words[] = "--world=threads", expected[400];
     struct sweep s;
@@ -207,7 +207,7 @@ MADE_TEST(all_launches_failed)
 }
 
 /* Below the verdict, above where the results are. */
-MADE_TEST(a_point_did_not_learn)
+KIT_TEST(a_point_did_not_learn)
 {
     char words[] = "--world=threads", expected[600];
     struct sweep s;
@@ -227,7 +227,7 @@ MADE_TEST(a_point_did_not_learn)
 }
 
 /* Where charts cannot be drawn, where the results are is printed all the same. */
-MADE_TEST(charts_are_the_last_thing)
+KIT_TEST(charts_are_the_last_thing)
 {
     const char *path = getenv("PATH");
     char words[] = "--world=threads", saved[4096], results[300];
@@ -249,7 +249,7 @@ MADE_TEST(charts_are_the_last_thing)
 }
 
 /* Without a launch there is nothing to keep, nor to print. */
-MADE_TEST(nothing_was_launched)
+KIT_TEST(nothing_was_launched)
 {
     char words[] = "--world=threads", expected[400];
     struct sweep s;
@@ -272,7 +272,7 @@ MADE_TEST(nothing_was_launched)
 }
 
 /* Once for each model whose steps are fewer than its own; shared cores once. */
-MADE_TEST(what_is_announced)
+KIT_TEST(what_is_announced)
 {
     char words[] = "--world=threads", expected[600], *text = NULL;
     size_t n_bytes = 0;
@@ -311,7 +311,7 @@ MADE_TEST(what_is_announced)
 }
 
 /* Two cores for a second: 1.5 busy, of which 0.1 are this process; then 0.15. One point uses both cores. */
-MADE_TEST(a_busy_machine_is_told_before)
+KIT_TEST(a_busy_machine_is_told_before)
 {
     const struct host_load before = { .now_ns = 1, .own_s = 1, .n_cores = 2, .busy_s = 7, .steal_s = 3 },
                            unknown = { .now_ns = 1, .busy_s = NAN, .steal_s = NAN };

@@ -18,7 +18,7 @@ static void words_with_path(char *words, size_t n_bytes, size_t n_chars)
     words[(size_t)n + n_chars - 1] = '\0';
 }
 
-MADE_TEST(long_values_are_whole)
+KIT_TEST(long_values_are_whole)
 {
     static const size_t cases[] = { 300, 312, 313, 314, 320, 632, 640, 3000, 4096, MOST_VALUE_CHARS };
     struct kit *k = *state;
@@ -52,7 +52,7 @@ MADE_TEST(long_values_are_whole)
 }
 
 /* Before any launch, and by name. */
-MADE_TEST(longer_ones_are_refused)
+KIT_TEST(longer_ones_are_refused)
 {
     char words[ARG_BYTES + 64], expected[200];
     struct kit *k = *state;
@@ -68,7 +68,7 @@ MADE_TEST(longer_ones_are_refused)
 }
 
 /* Nor is the name of a campaign's folder cut. */
-MADE_TEST(long_folders_are_refused)
+KIT_TEST(long_folders_are_refused)
 {
     struct kit *k = *state;
     struct campaign c = { .n_points = 0 };
@@ -110,7 +110,7 @@ static int n_times(const char *text, const char *wanted)
 }
 
 /* Three blocks of three points: in each block all have one seed, another in each block, beginning with the user's. */
-MADE_TEST(points_of_a_block_share_a_seed)
+KIT_TEST(points_of_a_block_share_a_seed)
 {
     char words[] = "--world=threads --seed=41", text[4000];
     struct sweep s;
@@ -136,7 +136,7 @@ MADE_TEST(points_of_a_block_share_a_seed)
 }
 
 /* In sim there is one launch of each point, from the user's seed. The greatest seed is followed by 0. */
-MADE_TEST(seeds_of_blocks)
+KIT_TEST(seeds_of_blocks)
 {
     static const struct {
         const char *words;
@@ -162,7 +162,7 @@ MADE_TEST(seeds_of_blocks)
 }
 
 /* A campaign that sweeps the seed assigns it. */
-MADE_TEST(a_seed_that_is_swept)
+KIT_TEST(a_seed_that_is_swept)
 {
     char words[] = "--world=threads --seed=41", text[4000];
     struct sweep s;

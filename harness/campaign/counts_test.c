@@ -19,7 +19,7 @@ static enum rc plan_counts(struct sweep *s, int n)
     return sweep_plan(s);
 }
 
-MADE_TEST(every_count_is_a_point)
+KIT_TEST(every_count_is_a_point)
 {
     struct sweep s;
 
@@ -30,7 +30,7 @@ MADE_TEST(every_count_is_a_point)
     campaign_close(&s.campaign);
 }
 
-MADE_TEST(more_are_refused)
+KIT_TEST(more_are_refused)
 {
     struct sweep s;
 
@@ -40,7 +40,7 @@ MADE_TEST(more_are_refused)
 }
 
 /* In a virtual world launches are equal: one is made. */
-MADE_TEST(the_world_says_how_many_launches)
+KIT_TEST(the_world_says_how_many_launches)
 {
     static const struct {
         const char *train;
@@ -64,7 +64,7 @@ MADE_TEST(the_world_says_how_many_launches)
 }
 
 /* Launches leave their records in the campaign's folder; of a simulated one, its cost too. */
-MADE_TEST(files_are_in_the_campaigns_folder)
+KIT_TEST(files_are_in_the_campaigns_folder)
 {
     struct kit *k = *state;
 
@@ -87,7 +87,7 @@ MADE_TEST(files_are_in_the_campaigns_folder)
 }
 
 /* A folder of that name is kept; the next gets a number. Where no folder can be made, an error says so. */
-MADE_TEST(folders_are_never_shared)
+KIT_TEST(folders_are_never_shared)
 {
     struct kit *k = *state;
     char words[] = "--world=threads", again[] = "--world=threads", third[] = "--world=threads";

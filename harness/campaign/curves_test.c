@@ -236,7 +236,7 @@ static void assert_verdict(const struct campaign *c, const char *expected)
     free(text);
 }
 
-MADE_TEST(what_is_told_of_the_target)
+KIT_TEST(what_is_told_of_the_target)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct campaign c;
@@ -253,7 +253,7 @@ MADE_TEST(what_is_told_of_the_target)
 
 /* Launches that did not reach the target are counted; what is told of the others is of the blocks in which both did,
  * and no verdict: here blocks 0 and 2, 2 x and 8 x, with 1 x and 2 x the samples. */
-MADE_TEST(some_launches_did_not_reach_it)
+KIT_TEST(some_launches_did_not_reach_it)
 {
     static const struct made_point point[] = { { "lenet", "single", 1, 0, 3, 1000, 1.01, 8, 1 },
                                                { "lenet", "ps", 2, 1, 3, 1000, 1.01, 8, 2 } };
@@ -288,7 +288,7 @@ MADE_TEST(some_launches_did_not_reach_it)
 }
 
 /* J3: whatever the launches, the split is of the whole ratio; records of before there were samples have no split. */
-MADE_TEST(the_split_is_exact)
+KIT_TEST(the_split_is_exact)
 {
     static const struct made_point point[] = { { "lenet", "single", 1, 0, 3, 1000, 1.3, 8, 1 },
                                                { "lenet", "ps", 2, 1, 3, 1700, 1.1, 5, 2 } };
@@ -309,7 +309,7 @@ MADE_TEST(the_split_is_exact)
 }
 
 /* A point's rate is the one of the last step of a launch. */
-MADE_TEST(the_rate_is_read)
+KIT_TEST(the_rate_is_read)
 {
     struct kit *k = *state;
     struct campaign c;
@@ -366,7 +366,7 @@ UNIT_TEST(parts_count_by_their_samples)
 }
 
 /* The least total of comparable points; each model has its own, and a launch that ended early counts. */
-MADE_TEST(samples_that_all_have_seen)
+KIT_TEST(samples_that_all_have_seen)
 {
     static const struct made_point point[] = { { "lenet", "ps", 4, 1, 1, 1000, 1, NAN, 1 },
                                                { "lenet", "none", 2, 0, 2, 1000, 1, NAN, 2 },
@@ -389,7 +389,7 @@ MADE_TEST(samples_that_all_have_seen)
 }
 
 /* A mean over all launches; where one has none there is none. */
-MADE_TEST(every_launch_counts)
+KIT_TEST(every_launch_counts)
 {
     static const struct made_point point = { "lenet", "none", 1, 0, 3, 1000, 1, NAN, 1 };
     struct campaign c;

@@ -51,7 +51,7 @@ static enum rc diff_of(struct kit *k, const struct made_point *a, size_t n_a, co
 
 static const struct recorded_kit PLAIN = { .host = NULL };
 
-MADE_TEST(a_campaign_against_itself)
+KIT_TEST(a_campaign_against_itself)
 {
     struct diff_counts n;
     char *text;
@@ -83,7 +83,7 @@ MADE_TEST(a_campaign_against_itself)
 
 /* t of a ratio r is |ln r| / 0.0081244 (spread 1.01): 1.06 is 7.17, p 0.0020, and holds among four (0.0125); 0.975 is
  * 3.12, p 0.036, which does not hold as the third of four (0.025), and would by itself. */
-MADE_TEST(better_worse_and_cannot_tell)
+KIT_TEST(better_worse_and_cannot_tell)
 {
     struct made_point other[] = { FOUR[0], FOUR[1], FOUR[2], FOUR[3] };
     struct diff_counts n;
@@ -118,7 +118,7 @@ MADE_TEST(better_worse_and_cannot_tell)
 }
 
 /* Of two campaigns: the rows that differ, and how many do not. */
-MADE_TEST(rows_without_a_difference_are_counted)
+KIT_TEST(rows_without_a_difference_are_counted)
 {
     struct made_point other[] = { FOUR[0], FOUR[1], FOUR[2], FOUR[3] };
     struct diff_counts n;
@@ -150,7 +150,7 @@ MADE_TEST(rows_without_a_difference_are_counted)
 }
 
 /* Without --all, too: B / A may be far from 1, and no verdict is given. */
-MADE_TEST(withheld_verdicts_are_listed_and_named)
+KIT_TEST(withheld_verdicts_are_listed_and_named)
 {
     static const struct recorded_kit disturbed = { .summary = ",\"disturbed\":\"yes\"" };
     struct made_point half[] = { FOUR[0], FOUR[1], FOUR[2], FOUR[3] };
@@ -170,7 +170,7 @@ MADE_TEST(withheld_verdicts_are_listed_and_named)
 }
 
 /* N1 */
-MADE_TEST(points_of_one_alone_are_named)
+KIT_TEST(points_of_one_alone_are_named)
 {
     struct diff_counts n;
     char *text;
@@ -186,7 +186,7 @@ MADE_TEST(points_of_one_alone_are_named)
 }
 
 /* N2 */
-MADE_TEST(other_samples_are_not_compared)
+KIT_TEST(other_samples_are_not_compared)
 {
     const struct recorded_kit small = { .summary = ",\"image_size_px\":8,\"dataset\":\"digits\"" },
                               large = { .summary = ",\"image_size_px\":16,\"dataset\":\"synthetic\"" },
@@ -207,7 +207,7 @@ MADE_TEST(other_samples_are_not_compared)
 }
 
 /* N2: the others are compared all the same. */
-MADE_TEST(points_of_other_samples_are_named)
+KIT_TEST(points_of_other_samples_are_named)
 {
     const struct recorded_kit a = { .of_linear = ",\"params_count\":10" }, b = { .of_linear = ",\"params_count\":11" };
     struct diff_counts n;
@@ -222,7 +222,7 @@ MADE_TEST(points_of_other_samples_are_named)
 }
 
 /* N3 */
-MADE_TEST(what_differs_is_named)
+KIT_TEST(what_differs_is_named)
 {
     const struct recorded_kit here = { .host = "here",
                                        .options = ",\"reducer\":\"ring\",\"threads\":1,\"batch\":32",
@@ -250,7 +250,7 @@ MADE_TEST(what_differs_is_named)
 }
 
 /* N3: variables of one alone too; what is not known says nothing, and neither does the order. */
-MADE_TEST(other_environments_are_named)
+KIT_TEST(other_environments_are_named)
 {
     static const struct {
         const char *a, *b, *told; /* "": nothing */
@@ -286,7 +286,7 @@ MADE_TEST(other_environments_are_named)
 }
 
 /* N3: hosts of ranks behind the first, and what had changed when a campaign was continued. */
-MADE_TEST(other_hosts_and_continuing_are_named)
+KIT_TEST(other_hosts_and_continuing_are_named)
 {
     const struct recorded_kit alone = { .host = "node" },
                               two = { .host = "node",
@@ -312,7 +312,7 @@ MADE_TEST(other_hosts_and_continuing_are_named)
 }
 
 /* N3: they differ behind 300 bytes, in two points in different ways. */
-MADE_TEST(long_values_are_compared_whole)
+KIT_TEST(long_values_are_compared_whole)
 {
     char same[301], flags[2][400], options[2][400];
     struct recorded_kit kit[2];
@@ -346,7 +346,7 @@ MADE_TEST(long_values_are_compared_whole)
 }
 
 /* Fast for nothing; marks are counted for each. */
-MADE_TEST(doubtful_launches_are_told)
+KIT_TEST(doubtful_launches_are_told)
 {
     const struct recorded_kit unlearned = { .summary = ",\"learned\":\"no\",\"disturbed\":\"yes\"" };
     struct diff_counts n;
@@ -365,7 +365,7 @@ MADE_TEST(doubtful_launches_are_told)
 }
 
 /* N4 */
-MADE_TEST(simulated_points_differ_exactly)
+KIT_TEST(simulated_points_differ_exactly)
 {
     const struct recorded_kit simulated = { .summary = ",\"virtual_s\":1.5" };
     struct made_point one[3], other[3];
@@ -391,7 +391,7 @@ MADE_TEST(simulated_points_differ_exactly)
 }
 
 /* A point of which every launch of B failed is in both. */
-MADE_TEST(launches_that_failed_are_told)
+KIT_TEST(launches_that_failed_are_told)
 {
     struct kit *k = *state;
     struct recorded first, second;
@@ -422,7 +422,7 @@ MADE_TEST(launches_that_failed_are_told)
 }
 
 /* Some launch has no throughput: nothing is compared with the others of it. */
-MADE_TEST(a_point_without_throughput)
+KIT_TEST(a_point_without_throughput)
 {
     struct made_point broken = FOUR[0];
     struct diff_counts n;

@@ -85,7 +85,7 @@ static void take_all(struct campaign *c, struct kit *k)
     fclose(from);
 }
 
-MADE_TEST(its_difference_lies_in_compute)
+KIT_TEST(its_difference_lies_in_compute)
 {
     struct campaign c;
 

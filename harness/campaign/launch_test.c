@@ -95,7 +95,7 @@ static const struct argument_case {
       "--target-loss=0 --record-every=1\n" },
 };
 
-MADE_TEST(what_each_launch_is_told)
+KIT_TEST(what_each_launch_is_told)
 {
     struct kit *k = *state;
 
@@ -114,7 +114,7 @@ MADE_TEST(what_each_launch_is_told)
 }
 
 /* Points take turns: launch n of all of them before launch n + 1 of any. */
-MADE_TEST(points_take_turns)
+KIT_TEST(points_take_turns)
 {
     static const struct {
         double budget_s;
@@ -139,7 +139,7 @@ MADE_TEST(points_take_turns)
 }
 
 /* With a seed the points of a block take turns in its order, and the records say at which place each was. */
-MADE_TEST(turns_in_the_order_of_the_block)
+KIT_TEST(turns_in_the_order_of_the_block)
 {
     struct kit *k = *state;
     struct sweep c;
@@ -185,7 +185,7 @@ static const char IT_BROKE[] = "the launch of lenet ps, 2 workers ended with exi
 /* Its records are not taken, though it left some. It is launched again at once, and after the last failure no more; the
  * others go on. The message has its first line that is neither a warning nor of a silent rank.
  * Regression: "rank 1 has been silent for 60.1 s: at the end" was the reason, whatever the run failed of. */
-MADE_TEST(a_point_that_fails_is_given_up)
+KIT_TEST(a_point_that_fails_is_given_up)
 {
     struct kit *k = *state;
     struct sweep c;
@@ -230,7 +230,7 @@ MADE_TEST(a_point_that_fails_is_given_up)
 }
 
 /* In the same block, from the same seed: launch i of a point is of block i. */
-MADE_TEST(a_failed_launch_is_repeated)
+KIT_TEST(a_failed_launch_is_repeated)
 {
     struct kit *k = *state;
     struct sweep c;
@@ -251,7 +251,7 @@ MADE_TEST(a_failed_launch_is_repeated)
 
 /* Launches that say they succeeded, but left no records, or those of fewer steps, as one that was stopped does, failed
  * too. */
-MADE_TEST(launches_that_left_too_little_failed)
+KIT_TEST(launches_that_left_too_little_failed)
 {
     static const struct {
         const char *program, *failure; /* behind its beginning */
@@ -286,7 +286,7 @@ MADE_TEST(launches_that_left_too_little_failed)
 
 /* A signal to the campaign: the launch that ends by itself all the same is kept; what it ends is no launch, nor a
  * failure. */
-MADE_TEST(a_launch_that_a_signal_does_not_end_is_kept)
+KIT_TEST(a_launch_that_a_signal_does_not_end_is_kept)
 {
     static const struct {
         const char *end; /* of the second launch */

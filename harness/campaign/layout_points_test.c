@@ -15,7 +15,7 @@ static const struct made_layout LAYOUTS[] = {
 };
 enum { N_LAYOUTS = sizeof LAYOUTS / sizeof *LAYOUTS };
 
-MADE_TEST(ranks_and_cores)
+KIT_TEST(ranks_and_cores)
 {
     struct campaign c;
 
@@ -45,7 +45,7 @@ MADE_TEST(ranks_and_cores)
 }
 
 /* What layouts are measured by: one rank; of a mode that has one worker, or else of one that sums gradients. */
-MADE_TEST(the_baseline_is_one_rank)
+KIT_TEST(the_baseline_is_one_rank)
 {
     static const struct made_layout point[] = {
         { { "lenet", "single", 1, 0, 3, 100, 1.01, NAN, 1 }, 2, 1 },
@@ -73,7 +73,7 @@ MADE_TEST(the_baseline_is_one_rank)
 }
 
 /* What the first rank waits for the others of its worker, a tenth of 272 us here, is no computing. */
-MADE_TEST(waiting_is_no_computing)
+KIT_TEST(waiting_is_no_computing)
 {
     struct campaign c;
 
@@ -102,7 +102,7 @@ static const char TABLE[] =
     "lenet allreduce 2 2x1x2 2 800 780.5 .. 820 0.640 (0.613 .. 0.668) 55.0 % (53.7 .. 56.4) 0.1575 65.00 % 192 - - "
     "-\n";
 
-MADE_TEST(a_column_of_layouts)
+KIT_TEST(a_column_of_layouts)
 {
     struct campaign c;
 
@@ -118,7 +118,7 @@ MADE_TEST(a_column_of_layouts)
     campaign_close(&c);
 }
 
-MADE_TEST(names_of_points)
+KIT_TEST(names_of_points)
 {
     char name[LAUNCH_NAME_BYTES], layout[LAYOUT_NAME_BYTES];
     struct campaign c;
@@ -138,7 +138,7 @@ MADE_TEST(names_of_points)
 }
 
 /* One set of tables for all layouts: none of workers, one of layouts. */
-MADE_TEST(sheets_of_layouts)
+KIT_TEST(sheets_of_layouts)
 {
     static const char expected[] =
         "layout\tkind\tranks\tmean\tlow\thigh\tefficiency\toversubscribed\tlaunch_0\tlaunch_1\tlaunch_2\n"
@@ -177,7 +177,7 @@ MADE_TEST(sheets_of_layouts)
     campaign_close(&c);
 }
 
-MADE_TEST(no_layouts)
+KIT_TEST(no_layouts)
 {
     static const char *const option[] = { "stages", "shard-dense" };
     static const char *const value[] = { "0", "two", "70000", "-1" };

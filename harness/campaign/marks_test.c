@@ -39,7 +39,7 @@ static void assert_told(const struct campaign *c, const char *expected)
 #define ALL_COUNT "marked runs still count: leaving some out afterwards would bias the comparison\n"
 
 /* Records of before the keys were there, in sim, on a quiet machine. */
-MADE_TEST(nothing_is_said_of_quiet_launches)
+KIT_TEST(nothing_is_said_of_quiet_launches)
 {
     struct campaign c;
 
@@ -58,7 +58,7 @@ MADE_TEST(nothing_is_said_of_quiet_launches)
 
 /* Regression: launches of a few milliseconds had a verdict while others used all cores. One that was measured keeps
  * what it measured. */
-MADE_TEST(short_launches_have_what_was_there_before)
+KIT_TEST(short_launches_have_what_was_there_before)
 {
     struct campaign c;
 
@@ -83,7 +83,7 @@ MADE_TEST(short_launches_have_what_was_there_before)
 }
 
 /* The most of each figure, of disturbed launches alone. */
-MADE_TEST(by_what_a_point_was_disturbed)
+KIT_TEST(by_what_a_point_was_disturbed)
 {
     struct campaign c;
 
@@ -106,7 +106,7 @@ MADE_TEST(by_what_a_point_was_disturbed)
 
 /* Off the median of its own point, 2 GHz: by 10 % down, 5.5 % up; 4.5 % are allowed, and what another point has says
  * nothing. */
-MADE_TEST(frequencies_differ_within_a_point)
+KIT_TEST(frequencies_differ_within_a_point)
 {
     struct campaign c;
 
@@ -140,7 +140,7 @@ MADE_TEST(frequencies_differ_within_a_point)
 }
 
 /* More than a quarter of its launches, and one mark is not the other. */
-MADE_TEST(points_are_marked)
+KIT_TEST(points_are_marked)
 {
     struct launch launch[8] = { { .switched = true }, { .never_settled = true } };
     struct point p = { .launch = launch, .n_launches = 8 };
@@ -151,7 +151,7 @@ MADE_TEST(points_are_marked)
     assert_false(point_is_marked(&p, MARK_DISTURBED));
 }
 
-MADE_TEST(launches_that_are_not_steady)
+KIT_TEST(launches_that_are_not_steady)
 {
     struct campaign c;
 
@@ -192,7 +192,7 @@ static void assert_row_ends(const char *text, const char *mode, const char *expe
 }
 
 /* A column for each mark that some launch has. */
-MADE_TEST(the_table_marks_points)
+KIT_TEST(the_table_marks_points)
 {
     struct campaign c;
 
@@ -251,7 +251,7 @@ static char *verdict_on(struct kit *k, const char *const first[4], const char *c
 
 /* A quarter of the pairs may be marked: then the verdict says so. With more it is withheld.
  * Regression: with all pairs disturbed a mode that is slower on a quiet machine was called 3.7 times as fast. */
-MADE_TEST(verdicts_on_marked_pairs_are_withheld)
+KIT_TEST(verdicts_on_marked_pairs_are_withheld)
 {
     static const struct {
         const char *first[4], *second[4], *text;
@@ -285,7 +285,7 @@ MADE_TEST(verdicts_on_marked_pairs_are_withheld)
 }
 
 /* A verdict on one launch each has no pairs. */
-MADE_TEST(nothing_is_said_of_single_pairs)
+KIT_TEST(nothing_is_said_of_single_pairs)
 {
     struct campaign c;
 
@@ -309,7 +309,7 @@ static const struct made_point POINT[] = {
     { "lenet", "ps", 2, 1, 0, 1800, 1.01, NAN, 3 },
 };
 
-MADE_TEST(failures_are_told)
+KIT_TEST(failures_are_told)
 {
     struct campaign c;
 
@@ -340,7 +340,7 @@ MADE_TEST(failures_are_told)
 }
 
 /* A record of each, with what the point assigns, where it was, and why. */
-MADE_TEST(failures_are_kept)
+KIT_TEST(failures_are_kept)
 {
     struct kit *k = *state;
 
@@ -378,7 +378,7 @@ MADE_TEST(failures_are_kept)
 }
 
 /* In the table, where there are any. */
-MADE_TEST(the_table_has_a_column_of_them)
+KIT_TEST(the_table_has_a_column_of_them)
 {
     char *text = NULL;
     size_t n_bytes = 0;
@@ -411,7 +411,7 @@ MADE_TEST(the_table_has_a_column_of_them)
 }
 
 /* Blocks whose launches an interruption has separated; one that is not whole yet is none. */
-MADE_TEST(split_blocks_are_told)
+KIT_TEST(split_blocks_are_told)
 {
     struct campaign c;
 

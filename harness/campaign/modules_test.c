@@ -65,7 +65,7 @@ static void open_sweep(struct sweep *s, struct kit *k, char *words, const char *
 }
 
 /* Launches of points that use the module get its options, others do not. */
-MADE_TEST(go_to_points_that_use_the_module)
+KIT_TEST(go_to_points_that_use_the_module)
 {
     char words[] = "--world=threads --made.chunk-bytes=4Ki --made.twice", text[4000];
     struct sweep s;
@@ -91,7 +91,7 @@ MADE_TEST(go_to_points_that_use_the_module)
 }
 
 /* Those that no point uses are refused; a value that does not fit a launch is found before the first. */
-MADE_TEST(are_refused_before_the_first_launch)
+KIT_TEST(are_refused_before_the_first_launch)
 {
     static const struct {
         const char *words, *mode, *reducers, *message;
@@ -115,7 +115,7 @@ MADE_TEST(are_refused_before_the_first_launch)
 }
 
 /* Mode allreduce calls allreduce: what has none is named before the first launch, with those that do. */
-MADE_TEST(an_algorithm_without_allreduce_is_refused)
+KIT_TEST(an_algorithm_without_allreduce_is_refused)
 {
     char words[] = "--world=threads";
     struct sweep s;

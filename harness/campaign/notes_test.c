@@ -28,7 +28,7 @@ static void assert_encryption_told(const struct campaign *c, const char *expecte
 }
 
 /* Records of before the key was there, and of modes that send nothing. */
-MADE_TEST(nothing_is_said_where_nothing_is_known)
+KIT_TEST(nothing_is_said_where_nothing_is_known)
 {
     struct campaign c;
 
@@ -40,7 +40,7 @@ MADE_TEST(nothing_is_said_where_nothing_is_known)
     campaign_close(&c);
 }
 
-MADE_TEST(each_mode_is_named_once)
+KIT_TEST(each_mode_is_named_once)
 {
     struct campaign c;
 
@@ -74,7 +74,7 @@ static void assert_unlearned_told(const struct campaign *c, const char *expected
 #define NOT_KNOWN ",\"learned\":\"not_known\",\"not_learned_advice\":null"
 
 /* Records of before the key was there, launches that learned, and those of which it is not known: nothing. */
-MADE_TEST(nothing_is_said_of_others)
+KIT_TEST(nothing_is_said_of_others)
 {
     struct campaign c;
 
@@ -91,7 +91,7 @@ MADE_TEST(nothing_is_said_of_others)
 }
 
 /* Of how many launches it is true; the reason is that of the first of them. */
-MADE_TEST(launches_are_counted)
+KIT_TEST(launches_are_counted)
 {
     struct campaign c;
 
@@ -119,7 +119,7 @@ static void assert_verdict(const struct campaign *c, const char *expected)
 }
 
 /* The mark of a point says "some" only where some learned. */
-MADE_TEST(marks_tell_some_from_all)
+KIT_TEST(marks_tell_some_from_all)
 {
     static const struct made_point point[] = { { "lenet", "allreduce", 2, 0, 3, 850, 1.01, NAN, 1 },
                                                { "lenet", "none", 2, 0, 3, 1000, 1.01, NAN, 2 } };
@@ -156,7 +156,7 @@ MADE_TEST(marks_tell_some_from_all)
 }
 
 /* The line that says who is faster says who did not learn: of the slower one, of the faster one, of both. */
-MADE_TEST(who_is_faster_without_learning)
+KIT_TEST(who_is_faster_without_learning)
 {
     static const struct made_point point[] = { { "lenet", "allreduce", 2, 0, 3, 850, 1.01, NAN, 1 },
                                                { "lenet", "ps", 2, 1, 3, 1000, 1.01, NAN, 2 } };
@@ -173,7 +173,7 @@ MADE_TEST(who_is_faster_without_learning)
     campaign_close(&c);
 }
 
-MADE_TEST(what_is_kept_without_learning)
+KIT_TEST(what_is_kept_without_learning)
 {
     static const struct made_point point[] = { { "lenet", "none", 2, 0, 3, 2000, 1.01, NAN, 1 },
                                                { "lenet", "ps", 2, 1, 3, 1700, 1.01, NAN, 2 } };
@@ -186,7 +186,7 @@ MADE_TEST(what_is_kept_without_learning)
     campaign_close(&c);
 }
 
-MADE_TEST(simulations_without_learning)
+KIT_TEST(simulations_without_learning)
 {
     static const struct made_point point[] = { { "lenet", "none", 2, 0, 1, 2000, 1, NAN, 1 },
                                                { "lenet", "allreduce", 2, 0, 1, 1000, 1, NAN, 2 },
@@ -216,7 +216,7 @@ static void take_summary(struct kit *k, struct campaign *c, const char *keys)
     assert_int_equal(campaign_take(c, &c->point[0], 0, kit_path(k, "launch")), RC_OK);
 }
 
-MADE_TEST(a_launch_says_how_it_scales)
+KIT_TEST(a_launch_says_how_it_scales)
 {
     static const struct made_point point[] = { { "lenet", "allreduce", 4, 0, 0, 0, 1, NAN, 1 } };
     struct campaign c;
@@ -257,7 +257,7 @@ static void open_strong(struct campaign *c, struct kit *k, uint64_t global_batch
     }
 }
 
-MADE_TEST(table_and_verdict_tell_it)
+KIT_TEST(table_and_verdict_tell_it)
 {
     static const char one[] =
         "\nStrong scaling: a round has 64 samples at every number of workers, each worker its part "
@@ -298,7 +298,7 @@ MADE_TEST(table_and_verdict_tell_it)
     campaign_close(&c);
 }
 
-MADE_TEST(weak_scaling_has_no_line_of_its_own)
+KIT_TEST(weak_scaling_has_no_line_of_its_own)
 {
     struct campaign c;
 
@@ -315,7 +315,7 @@ MADE_TEST(weak_scaling_has_no_line_of_its_own)
 
 /* One worker alone, which efficiency is measured by, has the whole batch, as every launch is told the same. Launch n
  * trains 100 n samples/s. */
-MADE_TEST(the_baseline_has_the_whole_batch)
+KIT_TEST(the_baseline_has_the_whole_batch)
 {
     struct kit *k = *state;
     char words[] = "--world=threads --global-batch=64", text[4000];

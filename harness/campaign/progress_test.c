@@ -60,19 +60,19 @@ static void assert_counted(struct kit *k, double budget_s, int n_turns)
     free(told);
 }
 
-MADE_TEST(launches_are_counted)
+KIT_TEST(launches_are_counted)
 {
     assert_counted(*state, LONG_S, N_TURNS);
 }
 
 /* Two turns are made all the same, and the time left is told for these alone. */
-MADE_TEST(a_spent_budget_has_two_turns)
+KIT_TEST(a_spent_budget_has_two_turns)
 {
     assert_counted(*state, 0, 2);
 }
 
 /* Where there is no terminal, the first line has room for the whole name. */
-MADE_TEST(a_launch_is_named)
+KIT_TEST(a_launch_is_named)
 {
     static const struct {
         double budget_s;

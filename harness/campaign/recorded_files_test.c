@@ -21,7 +21,7 @@ static void write_runs(struct kit *k, const char *name, const struct made_point 
 }
 
 /* Sizes in order of workers, launches in order of the names of files; what does not end in .jsonl is no record. */
-MADE_TEST(files_of_a_folder_are_a_campaign)
+KIT_TEST(files_of_a_folder_are_a_campaign)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -59,7 +59,7 @@ MADE_TEST(files_of_a_folder_are_a_campaign)
     recorded_close(&kept);
 }
 
-MADE_TEST(a_campaign_is_read_as_one)
+KIT_TEST(a_campaign_is_read_as_one)
 {
     const struct made_point point[] = { TWO, FOUR };
     struct kit *k = *state;
@@ -88,7 +88,7 @@ static void refused(struct kit *k, const char *file, size_t line, const char *wh
 }
 
 /* The second launch of the second file, always: its first line is behind those of the first one. */
-MADE_TEST(what_differs_is_told_by_file_and_line)
+KIT_TEST(what_differs_is_told_by_file_and_line)
 {
     static const struct made_point other_model = { "linear", "ps", 4, 1, 3, 2500, 1.1, NAN, 3 },
                                    other_mode = { "lenet", "allreduce", 4, 0, 3, 2500, 1.1, NAN, 3 };
@@ -132,7 +132,7 @@ static void replace_in(struct kit *k, const char *name, const char *old, const c
     assert_true(kit_write(k, name, k->text));
 }
 
-MADE_TEST(another_program_is_told)
+KIT_TEST(another_program_is_told)
 {
     struct kit *k = *state;
 
@@ -146,7 +146,7 @@ MADE_TEST(another_program_is_told)
 }
 
 /* Of strong scaling each worker's part of the batch is another in each size. */
-MADE_TEST(parts_of_a_global_batch_may_differ)
+KIT_TEST(parts_of_a_global_batch_may_differ)
 {
     const struct recorded_kit half = { .options = ",\"batch\":32,\"global-batch\":64" },
                               quarter = { .options = ",\"batch\":16,\"global-batch\":64" },
@@ -164,7 +164,7 @@ MADE_TEST(parts_of_a_global_batch_may_differ)
 }
 
 /* The same records under another name would make launches look more alike than they are. */
-MADE_TEST(a_launch_twice_is_refused)
+KIT_TEST(a_launch_twice_is_refused)
 {
     struct kit *k = *state;
 
@@ -176,7 +176,7 @@ MADE_TEST(a_launch_twice_is_refused)
     assert_non_null(strstr(rc_message(), "this launch with 2 workers is there twice"));
 }
 
-MADE_TEST(what_holds_no_records)
+KIT_TEST(what_holds_no_records)
 {
     struct kit *k = *state;
     struct recorded kept;

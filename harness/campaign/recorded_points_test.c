@@ -60,7 +60,7 @@ static void open_kept(struct recorded *out, const char *path)
 }
 
 /* Tables and verdict are what they were; points in the order of the list. */
-MADE_TEST(as_it_was_told)
+KIT_TEST(as_it_was_told)
 {
     made_print_fn *const print[] = { campaign_print, campaign_verdict };
     struct kit *k = *state;
@@ -88,7 +88,7 @@ MADE_TEST(as_it_was_told)
 }
 
 /* --over stages=, and --stages or --shard-dense of all points. */
-MADE_TEST(stages_that_are_swept)
+KIT_TEST(stages_that_are_swept)
 {
     static const struct {
         const char *options;
@@ -119,7 +119,7 @@ MADE_TEST(stages_that_are_swept)
 }
 
 /* Of a run of stages, which gradmark train left: what its stages came to stands behind its summary. */
-MADE_TEST(a_run_of_stages)
+KIT_TEST(a_run_of_stages)
 {
     char name[LAUNCH_NAME_BYTES];
     struct kit *k = *state;
@@ -139,7 +139,7 @@ MADE_TEST(a_run_of_stages)
 
 /* Ranks that records tell of may be those of the first stage alone, or of all; how many hosts and servers there are the
  * summary says: of two hosts, and of one server of each of four stages. */
-MADE_TEST(hosts_of_all_stages)
+KIT_TEST(hosts_of_all_stages)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -166,7 +166,7 @@ MADE_TEST(hosts_of_all_stages)
 static const struct made_point SINGLE = { "lenet", "single", 1, 0, 3, 1000, 1.1, NAN, 1 };
 
 /* Each value of --over has points of its own, in the order in which the option lists values. */
-MADE_TEST(values_of_over)
+KIT_TEST(values_of_over)
 {
     static const char *const input[] = { ",\"input\":\"feed\"", ",\"input\":\"direct\"" };
     struct kit *k = *state;

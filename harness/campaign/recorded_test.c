@@ -12,7 +12,7 @@ static enum rc print_marks(const struct campaign *c, FILE *to)
 }
 
 /* K1 */
-MADE_TEST(it_says_what_it_said)
+KIT_TEST(it_says_what_it_said)
 {
     static made_print_fn *const prints[] = { campaign_print, campaign_verdict, print_marks };
     struct kit *k = *state;
@@ -61,7 +61,7 @@ static enum rc print_failures(const struct campaign *c, FILE *to)
 static const struct made_point ALL_FAILED = { "lenet", "ps", 4, 1, 0, 0, 1, NAN, 3 };
 
 /* K1: of a point without launches too. */
-MADE_TEST(a_point_of_which_every_launch_failed)
+KIT_TEST(a_point_of_which_every_launch_failed)
 {
     static made_print_fn *const prints[] = { campaign_print, campaign_verdict, print_failures };
     const struct made_point point[] = { PAIR[0], PAIR[1], ALL_FAILED };
@@ -92,7 +92,7 @@ MADE_TEST(a_point_of_which_every_launch_failed)
 }
 
 /* Records of before "is_given_up" do not say what became of the point, if no launch of it follows. */
-MADE_TEST(what_failed_in_older_records)
+KIT_TEST(what_failed_in_older_records)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -117,7 +117,7 @@ MADE_TEST(what_failed_in_older_records)
 }
 
 /* A record of a failure comes first; the launch that repeats it is cut off, or there is none: its point stays. */
-MADE_TEST(a_failure_before_every_launch)
+KIT_TEST(a_failure_before_every_launch)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -154,7 +154,7 @@ MADE_TEST(a_failure_before_every_launch)
 }
 
 /* What is worked out from options, ranks and trials. */
-MADE_TEST(what_a_campaign_knew)
+KIT_TEST(what_a_campaign_knew)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -192,7 +192,7 @@ MADE_TEST(what_a_campaign_knew)
 }
 
 /* Cores of the hosts of its launches count for a point, not those of points on more hosts. */
-MADE_TEST(cores_of_each_point)
+KIT_TEST(cores_of_each_point)
 {
     static const struct made_point point[] = { { "lenet", "none", 3, 0, 2, 1000, 1.1, NAN, 1 },
                                                { "lenet", "none", 4, 0, 2, 1000, 1.1, NAN, 1 },
@@ -214,7 +214,7 @@ MADE_TEST(cores_of_each_point)
     }
 }
 
-MADE_TEST(many_launches_of_a_point)
+KIT_TEST(many_launches_of_a_point)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -235,7 +235,7 @@ MADE_TEST(many_launches_of_a_point)
 }
 
 /* Figures are worked out in arrays of as many as a campaign can have. */
-MADE_TEST(more_launches_than_there_can_be)
+KIT_TEST(more_launches_than_there_can_be)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -249,7 +249,7 @@ MADE_TEST(more_launches_than_there_can_be)
     assert_non_null(strstr(rc_message(), "more launches of a point than a campaign can have"));
 }
 
-MADE_TEST(simulated_launches)
+KIT_TEST(simulated_launches)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -268,7 +268,7 @@ MADE_TEST(simulated_launches)
     recorded_close(&kept);
 }
 
-MADE_TEST(a_run_has_its_ranks)
+KIT_TEST(a_run_has_its_ranks)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -290,7 +290,7 @@ MADE_TEST(a_run_has_its_ranks)
 }
 
 /* K2: an edit of the file of a good campaign, and what is said of it. */
-MADE_TEST(records_that_do_not_fit)
+KIT_TEST(records_that_do_not_fit)
 {
     static const char MANIFEST[] = "{\"kind\":\"manifest\",\"options\":{\"model\":\"lenet\",\"mode\":\"single\","
                                    "\"workers\":1}}\n",
@@ -333,7 +333,7 @@ MADE_TEST(records_that_do_not_fit)
 }
 
 /* More launches than a campaign can have are no number to count to. */
-MADE_TEST(a_manifest_of_too_many_launches)
+KIT_TEST(a_manifest_of_too_many_launches)
 {
     static const char *const refused[] = { "1001", "4000000000", "9223372036854775807" };
     struct kit *k = *state;
@@ -356,7 +356,7 @@ MADE_TEST(a_manifest_of_too_many_launches)
 }
 
 /* Nobody writes to these pipes: reading one would wait for ever. */
-MADE_TEST(pipes_are_refused)
+KIT_TEST(pipes_are_refused)
 {
     static const char *const names[] = { "manifest.json", "runs.jsonl" }; /* each also as the file of a run */
     struct kit *k = *state;
@@ -376,7 +376,7 @@ MADE_TEST(pipes_are_refused)
 }
 
 /* What a campaign leaves that was killed: every launch that ended, and a part of one. */
-MADE_TEST(a_launch_that_was_cut_off)
+KIT_TEST(a_launch_that_was_cut_off)
 {
     struct kit *k = *state;
     struct recorded kept;
@@ -406,7 +406,7 @@ MADE_TEST(a_launch_that_was_cut_off)
     assert_non_null(strstr(rc_message(), "holds no launch that has ended"));
 }
 
-MADE_TEST(what_is_no_campaign)
+KIT_TEST(what_is_no_campaign)
 {
     struct kit *k = *state;
     struct recorded kept;

@@ -185,7 +185,7 @@ static void check_refused(const struct whole *w, struct kit *k, int line, enum d
 }
 
 /* Each line in turn: failures, and launches of the last block, are needed by nothing. */
-MADE_TEST(a_damaged_line_loses_its_piece_alone)
+KIT_TEST(a_damaged_line_loses_its_piece_alone)
 {
     static struct whole w;
     int n_kept = 0;
@@ -205,7 +205,7 @@ MADE_TEST(a_damaged_line_loses_its_piece_alone)
 }
 
 /* Several lines; the end of a launch, and the beginning of the next. */
-MADE_TEST(damaged_lines_lose_their_pieces)
+KIT_TEST(damaged_lines_lose_their_pieces)
 {
     static const struct {
         int first, last; /* from behind: the last three launches are lines 8 to 0 */

@@ -103,7 +103,7 @@ static void go_on(const struct whole *w, struct kit *k, int n_kept, bool is_cut)
 }
 
 /* K3: interrupted behind every launch, between lines and in the midst of one. */
-MADE_TEST(goes_on_behind_every_launch)
+KIT_TEST(goes_on_behind_every_launch)
 {
     static struct whole w;
     size_t n_bytes;
@@ -119,7 +119,7 @@ MADE_TEST(goes_on_behind_every_launch)
 }
 
 /* Wherever in a record the interruption came: that launch is none, those before it are. */
-MADE_TEST(a_record_that_is_cut_is_none)
+KIT_TEST(a_record_that_is_cut_is_none)
 {
     static struct whole w;
     struct kit *k = *state;
@@ -146,7 +146,7 @@ MADE_TEST(a_record_that_is_cut_is_none)
 }
 
 /* K1: a launch is in the file as soon as the next one begins; nothing is lost by closing. */
-MADE_TEST(launches_are_kept_as_they_end)
+KIT_TEST(launches_are_kept_as_they_end)
 {
     struct kit *k = *state;
     char words[sizeof WORDS];
@@ -168,7 +168,7 @@ MADE_TEST(launches_are_kept_as_they_end)
 }
 
 /* Damage that no interruption does is refused, and the file stays as it is. */
-MADE_TEST(damaged_records_are_refused)
+KIT_TEST(damaged_records_are_refused)
 {
     static struct whole w;
     static char text[8192];
@@ -204,7 +204,7 @@ MADE_TEST(damaged_records_are_refused)
 }
 
 /* Failures count in all sessions, but a point that was given up is tried again. */
-MADE_TEST(failures_are_read_again)
+KIT_TEST(failures_are_read_again)
 {
     struct kit *k = *state;
     struct left_out left_out;
@@ -238,7 +238,7 @@ MADE_TEST(failures_are_read_again)
 }
 
 /* The hosts of all launches are known again, however many they are. */
-MADE_TEST(every_host_is_read_again)
+KIT_TEST(every_host_is_read_again)
 {
     enum { N_HOSTS = 2000 };
     struct kit *k = *state;
@@ -272,7 +272,7 @@ MADE_TEST(every_host_is_read_again)
 }
 
 /* The budget is of all sessions together. */
-MADE_TEST(time_adds_up)
+KIT_TEST(time_adds_up)
 {
     struct kit *k = *state;
     struct left_out left_out;

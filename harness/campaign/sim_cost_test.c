@@ -22,7 +22,7 @@ static enum rc write_telling(const char *path, uint64_t n_messages, uint64_t rea
     return rc;
 }
 
-MADE_TEST(launches_add_up)
+KIT_TEST(launches_add_up)
 {
     struct kit *k = *state;
     struct world_cost sum = { .n_messages = 5, .real_ns = 7 };
@@ -46,14 +46,14 @@ MADE_TEST(launches_add_up)
 }
 
 /* Without --cost only the line. */
-MADE_TEST(without_a_file)
+KIT_TEST(without_a_file)
 {
     assert_int_equal(
         write_telling("", 3, 1000000, "gradmark compare: simulated 3 messages in 0.001 s: 3e+03 messages/s\n"), RC_OK);
 }
 
 /* As by a campaign that is continued though it is complete: the file of the session before stays. */
-MADE_TEST(nothing_was_simulated)
+KIT_TEST(nothing_was_simulated)
 {
     struct kit *k = *state;
 
@@ -62,7 +62,7 @@ MADE_TEST(nothing_was_simulated)
     assert_string_equal(kit_read(k, "cost.json"), "of before");
 }
 
-MADE_TEST(a_file_that_cannot_be_is_refused_before)
+KIT_TEST(a_file_that_cannot_be_is_refused_before)
 {
     struct kit *k = *state;
 

@@ -26,7 +26,7 @@ static void open_batches(struct sweep *s, struct kit *k, char *words)
     "--compute=cpu --threads=1 --steps=10 --wait=spin --seed=7 --target-loss=0.10000000000000001 --record-every=1\n"
 
 /* A swept option is passed once, with the value the point assigns; a value given beside the sweep is not passed. */
-MADE_TEST(a_batch_is_a_point)
+KIT_TEST(a_batch_is_a_point)
 {
     char words[] = "--world=threads --batch=8 --seed=7", text[4000];
     struct sweep s;
@@ -57,7 +57,7 @@ static const struct point *at(const struct sweep *s, const char *mode, int n_wor
 }
 
 /* Launch n trains 100 n samples/s: batch 16 is measured by launch 5, batch 64 by launch 6. */
-MADE_TEST(batches_are_compared_apart)
+KIT_TEST(batches_are_compared_apart)
 {
     char words[] = "--world=threads", name[LAUNCH_NAME_BYTES];
     struct sweep s;
@@ -148,7 +148,7 @@ UNIT_TEST(long_values_are_refused)
 }
 
 /* What all points share; what is swept has a column. */
-MADE_TEST(the_exchange_is_named)
+KIT_TEST(the_exchange_is_named)
 {
     static const struct {
         const char *words, *swept, *exchange;
@@ -178,7 +178,7 @@ MADE_TEST(the_exchange_is_named)
 }
 
 /* The warning is of the first point that an option changes nothing of. */
-MADE_TEST(useless_options_are_noted)
+KIT_TEST(useless_options_are_noted)
 {
     static const struct {
         const char *words, *useless;
@@ -208,7 +208,7 @@ MADE_TEST(useless_options_are_noted)
 }
 
 /* A column for what is swept; a chart's table for each of its values. The last test: it changes PATH. */
-MADE_TEST(batches_are_shown_apart)
+KIT_TEST(batches_are_shown_apart)
 {
     char words[] = "--world=threads", *text = NULL;
     size_t n_bytes = 0;

@@ -84,7 +84,7 @@ out:
     return rc;
 }
 
-MADE_TEST(every_figure_of_the_table)
+KIT_TEST(every_figure_of_the_table)
 {
     struct campaign c;
 
@@ -115,7 +115,7 @@ static enum rc print_short(const struct campaign *c, FILE *to)
     return campaign_print_short(c, table_print, to);
 }
 
-MADE_TEST(every_figure_of_the_short_table)
+KIT_TEST(every_figure_of_the_short_table)
 {
     struct campaign c;
 
@@ -133,7 +133,7 @@ MADE_TEST(every_figure_of_the_short_table)
 
 /* Of a failed bound there is no figure, and none of the launches beside it whose bound held; a launch at exactly its
  * bound holds. */
-MADE_TEST(failed_bounds_are_counted)
+KIT_TEST(failed_bounds_are_counted)
 {
     static const struct made_point point[] = { { "lenet", "none", 2, 0, 3, 2500, 1.25, NAN, 42 },
                                                { "lenet", "single", 1, 0, 3, 1250, 1.25, NAN, 2 } };
@@ -160,7 +160,7 @@ MADE_TEST(failed_bounds_are_counted)
 }
 
 /* The notes on * and + are there where a point has the mark, and that on cores is true of servers beside workers. */
-MADE_TEST(notes_of_marks)
+KIT_TEST(notes_of_marks)
 {
     static const struct made_point point[] = { { "lenet", "ps", 1, 1, 1, 10, 1, NAN, 1 },
                                                { "lenet", "none", 4, 0, 1, 10, 1, NAN, 2 } };
@@ -186,7 +186,7 @@ MADE_TEST(notes_of_marks)
 }
 
 /* Tuned rates have a column; of a target that some launches did not reach, how many did is there. */
-MADE_TEST(rates_that_were_tuned)
+KIT_TEST(rates_that_were_tuned)
 {
     struct campaign c;
 
@@ -205,7 +205,7 @@ MADE_TEST(rates_that_were_tuned)
 }
 
 /* Why a column is empty is said where some point has no single to be measured by. */
-MADE_TEST(what_efficiency_needs)
+KIT_TEST(what_efficiency_needs)
 {
     static const struct made_point point[] = { { "lenet", "single", 1, 0, 1, 10, 1, NAN, 1 },
                                                { "lenet", "none", 2, 0, 1, 10, 1, NAN, 2 },
@@ -225,7 +225,7 @@ MADE_TEST(what_efficiency_needs)
 }
 
 /* Four significant digits, and what a rate below 1 looks like. */
-MADE_TEST(rates_have_a_prefix)
+KIT_TEST(rates_have_a_prefix)
 {
     static const struct {
         double per_s;
@@ -249,7 +249,7 @@ MADE_TEST(rates_have_a_prefix)
 }
 
 /* "104.2 ±3.1": as many digits as the interval is worth; equal launches; launches of seconds a step. */
-MADE_TEST(parts_have_digits)
+KIT_TEST(parts_have_digits)
 {
     static const struct {
         double us[3];
@@ -274,7 +274,7 @@ MADE_TEST(parts_have_digits)
 }
 
 /* In sim there is one launch, and why it has no interval is said. */
-MADE_TEST(simulated_launches_need_no_interval)
+KIT_TEST(simulated_launches_need_no_interval)
 {
     static const struct made_point point[] = { { "lenet", "single", 1, 0, 1, 1000, 1, NAN, 40 },
                                                { "lenet", "none", 2, 0, 1, 1500, 1, NAN, 2000 } };
@@ -295,7 +295,7 @@ MADE_TEST(simulated_launches_need_no_interval)
 }
 
 /* Above the table; nothing where points exchange by default. */
-MADE_TEST(how_points_exchange)
+KIT_TEST(how_points_exchange)
 {
     static const char above[] = "exchange: bucket-bytes 8192, overlap on\n\nmodel ";
     struct campaign c;

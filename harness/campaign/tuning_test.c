@@ -105,7 +105,7 @@ static void assert_told(const struct sweep *s, const char *expected)
 }
 
 /* U1 to U3: each rate twice, for half a launch's samples of one worker; then the launches, at the rate chosen. */
-MADE_TEST(the_best_rate_is_chosen)
+KIT_TEST(the_best_rate_is_chosen)
 {
     struct kit *k = *state;
     struct sweep s;
@@ -141,7 +141,7 @@ MADE_TEST(the_best_rate_is_chosen)
 }
 
 /* Each trial has a record. */
-MADE_TEST(trials_are_recorded)
+KIT_TEST(trials_are_recorded)
 {
     static const double rate[] = { 0.25, 0.5, 1 }, loss[] = { 3, 3, 2.5, 1.5, 1, 4 };
     struct kit *k = *state;
@@ -178,7 +178,7 @@ MADE_TEST(trials_are_recorded)
 
 /* A campaign that is continued knows the rates it chose, and makes no trial again; but all of a point of which one is
  * missing. */
-MADE_TEST(trials_are_not_made_again)
+KIT_TEST(trials_are_not_made_again)
 {
     struct kit *k = *state;
     struct left_out left_out;
@@ -215,7 +215,7 @@ MADE_TEST(trials_are_not_made_again)
 }
 
 /* Whichever trial is damaged, those of its point are made again; but not where launches have the rate they chose. */
-MADE_TEST(damaged_trials_are_made_again)
+KIT_TEST(damaged_trials_are_made_again)
 {
     struct kit *k = *state;
     char path[KIT_PATH_BYTES], whole[8192];
@@ -255,7 +255,7 @@ MADE_TEST(damaged_trials_are_made_again)
 }
 
 /* Launches at a rate whose trials are not there do not go with launches at a rate that is chosen anew. */
-MADE_TEST(damaged_trials_of_launches_are_refused)
+KIT_TEST(damaged_trials_of_launches_are_refused)
 {
     struct kit *k = *state;
     char whole[16384], expected[300], text[2000];
@@ -341,7 +341,7 @@ static void assert_failed_trials_told(const struct campaign *c)
 
 /* A trial that fails is made again; a rate that fails too often is out, and of a point of which all are out the
  * launches are made all the same, at the rate it had. So also when it is read again (U5). */
-MADE_TEST(trials_that_fail_U5)
+KIT_TEST(trials_that_fail_U5)
 {
     struct kit *k = *state;
     struct left_out left_out;
@@ -373,7 +373,7 @@ MADE_TEST(trials_that_fail_U5)
 }
 
 /* A point whose launches fail too is given up, after as many of them as without tuning. */
-MADE_TEST(a_point_that_always_fails)
+KIT_TEST(a_point_that_always_fails)
 {
     struct kit *k = *state;
     char words[] = "--world=threads --seed=41", text[6000];
@@ -395,7 +395,7 @@ MADE_TEST(a_point_that_always_fails)
 }
 
 /* auto: around --lr, or the model's; also in sim, where the seed of the launches is one. */
-MADE_TEST(rates_around_a_given_one)
+KIT_TEST(rates_around_a_given_one)
 {
     static const struct {
         const char *words;
@@ -424,7 +424,7 @@ MADE_TEST(rates_around_a_given_one)
     }
 }
 
-MADE_TEST(what_is_refused)
+KIT_TEST(what_is_refused)
 {
     static const struct {
         const char *words, *rates, *message;
@@ -448,7 +448,7 @@ MADE_TEST(what_is_refused)
 }
 
 /* Nobody asked for it. */
-MADE_TEST(rates_that_are_not_tuned)
+KIT_TEST(rates_that_are_not_tuned)
 {
     struct sweep s;
     char words[] = "--world=threads --lr=0.5";
@@ -464,7 +464,7 @@ MADE_TEST(rates_that_are_not_tuned)
 }
 
 /* U1: under strong scaling a round of two workers has as many samples as one of one. */
-MADE_TEST(trials_of_strong_scaling_have_as_many_rounds_U1)
+KIT_TEST(trials_of_strong_scaling_have_as_many_rounds_U1)
 {
     struct kit *k = *state;
     struct sweep s;

@@ -140,7 +140,7 @@ static const struct layouts_case CASES[] = {
       "spread).\n" },
 };
 
-MADE_TEST(which_wins_and_why)
+KIT_TEST(which_wins_and_why)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         const struct layouts_case *t = &CASES[i];
@@ -184,7 +184,7 @@ static void add_of_batch(struct campaign *c, struct kit *k, int n_workers, const
 }
 
 /* Each value against the first, in the order given, at the largest number of workers. */
-MADE_TEST(each_value_against_the_first)
+KIT_TEST(each_value_against_the_first)
 {
     struct campaign c;
 

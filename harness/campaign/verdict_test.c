@@ -281,7 +281,7 @@ static void check_verdicts(struct kit *k, const struct verdict_case *cases, size
 }
 
 #define VERDICT_TEST(name, cases)                                       \
-    MADE_TEST(name)                                                     \
+    KIT_TEST(name)                                                      \
     {                                                                   \
         check_verdicts(*state, cases, sizeof(cases) / sizeof *(cases)); \
     }
@@ -290,7 +290,7 @@ VERDICT_TEST(at_the_largest_count_that_has_cores, LARGEST)
 VERDICT_TEST(what_the_exchange_leaves, PRICE)
 VERDICT_TEST(verdicts_hold_together, TOGETHER)
 
-MADE_TEST(where_a_difference_lies)
+KIT_TEST(where_a_difference_lies)
 {
     for (size_t i = 0; i < sizeof WHERE / sizeof *WHERE; i++) {
         struct campaign c;
@@ -315,7 +315,7 @@ static const char FAR_BELOW[] = CANNOT_TELL "0.78 x (95 %: 0.49 to 1.24); single
                                             "0.96 x; " MORE;
 
 /* Nine pairs of 1 x to 1.08 x and one of 8 x: the median of all averages of two is told beside the mean. */
-MADE_TEST(single_launches_that_are_far_off)
+KIT_TEST(single_launches_that_are_far_off)
 {
     static const struct made_point point[] = { { IN_MODEL "allreduce", 2, 0, 0, 0, 1, NAN, 1 },
                                                { IN_MODEL "ps", 2, 1, 0, 0, 1, NAN, 2 } };
@@ -341,7 +341,7 @@ MADE_TEST(single_launches_that_are_far_off)
 }
 
 /* Each model against its own points. */
-MADE_TEST(verdict_of_each_model)
+KIT_TEST(verdict_of_each_model)
 {
     struct campaign c;
 
@@ -461,7 +461,7 @@ static void open_case(struct campaign *c, struct kit *k, const struct cores_case
     }
 }
 
-MADE_TEST(at_equal_workers_and_at_equal_cores)
+KIT_TEST(at_equal_workers_and_at_equal_cores)
 {
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct campaign c;

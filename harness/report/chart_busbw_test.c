@@ -20,7 +20,7 @@ static void legend_has(const char *svg, const char *name, const char *colour)
     has_mark(svg, colour, x - 35.2, y - 7.15, 3);
 }
 
-SVG_TEST(lines_are_where_their_values_are)
+KIT_TEST(lines_are_where_their_values_are)
 {
     const char *svg = drawn(*state, "busbw", TABLE), *p = plots(svg);
     const struct axis x = axis_of(svg, false, "4 B", "64 B", true), y = axis_of(svg, true, "0.1", "1", true);
@@ -46,7 +46,7 @@ SVG_TEST(lines_are_where_their_values_are)
     legend_has(svg, "root", ORANGE);
 }
 
-SVG_TEST(links_are_named_and_sizes_have_units)
+KIT_TEST(links_are_named_and_sizes_have_units)
 {
     const char *svg = drawn(*state, "busbw",
                             HEAD "ring\tmeasured\t4096\t1\t1\t1\nlink\tceiling\t4096\t2\t2\t2\n"

@@ -21,7 +21,7 @@ static void is_beside(const char *svg, const char *name, double from_px, double 
 }
 
 /* A little above the first line's end goes the other line, and right of that one's is no room. */
-SVG_TEST(names_at_ends_cover_no_line)
+KIT_TEST(names_at_ends_cover_no_line)
 {
     const char *svg = svg_drawn_with(
         *state, "lesson", LESSON "early\t1\t4\tnan\nearly\t10\t1\tnan\nlate\t1\t1.03\tnan\nlate\t100\t1.03\tnan\n",
@@ -33,7 +33,7 @@ SVG_TEST(names_at_ends_cover_no_line)
 }
 
 /* Two lines that end at one place: each has its own name, and none is on the other. */
-SVG_TEST(names_of_one_end_are_apart)
+KIT_TEST(names_of_one_end_are_apart)
 {
     const char *svg =
         svg_drawn_with(*state, "lesson",
@@ -46,7 +46,7 @@ SVG_TEST(names_of_one_end_are_apart)
 }
 
 /* Numbers below 0.001 make the axis name powers of ten, and no other form beside them. */
-SVG_TEST(decades_are_named_alike)
+KIT_TEST(decades_are_named_alike)
 {
     const char *svg =
         svg_drawn_with(*state, "lesson", LESSON "late\t0.000001\t1\tnan\nlate\t10\t0.00001\tnan\n", titles, 2);
@@ -57,7 +57,7 @@ SVG_TEST(decades_are_named_alike)
 }
 
 /* Of few points the axis names each, also where a line has none, and nothing else. */
-SVG_TEST(ticks_are_where_points_are)
+KIT_TEST(ticks_are_where_points_are)
 {
     static const struct chart_var var[] = { { "xtitle", "workers" }, { "ytitle", "loss" }, { "marks", "1" } };
     const char *svg =
@@ -70,7 +70,7 @@ SVG_TEST(ticks_are_where_points_are)
 }
 
 /* The name of the axis below is in the picture as a whole, in SVG too. */
-SVG_TEST(axis_is_in_the_picture)
+KIT_TEST(axis_is_in_the_picture)
 {
     const char *svg = svg_drawn_with(*state, "lesson", LESSON "a\t1\t4\tnan\na\t10\t1\tnan\n", titles, 3);
     double x, y;
@@ -81,7 +81,7 @@ SVG_TEST(axis_is_in_the_picture)
 }
 
 /* A bar goes from the least to the greatest of several runs, and to the top of the picture if one never came. */
-SVG_TEST(ranges_are_bars)
+KIT_TEST(ranges_are_bars)
 {
     static const struct chart_var var[] = { { "xtitle", "workers" }, { "ytitle", "time" }, { "ranges", "yes" } };
     const char *svg = svg_drawn_with(*state, "against",

@@ -37,7 +37,7 @@ static void check_curve(const char *svg, const char *colour, const struct axis *
     }
 }
 
-SVG_TEST(a_steady_descent_has_linear_axes)
+KIT_TEST(a_steady_descent_has_linear_axes)
 {
     static const struct place single_s[] = { { 1, 2, 1.5, 2.2 }, { 2, 1.2, 1.1, 1.25 }, { 3, 0.5, 0.4, 0.8 } };
     static const struct place ps_s[] = { { 1, 1.9, 1.7, 2.1 }, { 2, 1.4, 1.3, 1.6 }, { 3, 1, 0.9, 1.1 } };
@@ -69,7 +69,7 @@ SVG_TEST(a_steady_descent_has_linear_axes)
 }
 
 /* Three quarters of the way down in the first hundredth of the time: both axes say that they are logarithmic. */
-SVG_TEST(a_fall_at_the_start_has_logarithmic_axes)
+KIT_TEST(a_fall_at_the_start_has_logarithmic_axes)
 {
     static const struct place seconds[] = { { 1, 2, 1.5, 2.2 },
                                             { 2, 0.5, 0.45, 0.8 },
@@ -95,7 +95,7 @@ SVG_TEST(a_fall_at_the_start_has_logarithmic_axes)
 }
 
 /* Losses over two decades: their axis is logarithmic, and a straight descent on it none that falls at the start. */
-SVG_TEST(losses_over_decades_have_a_logarithmic_axis)
+KIT_TEST(losses_over_decades_have_a_logarithmic_axis)
 {
     static const struct place rows[] = { { 1, 2, 1.5, 2.2 }, { 5, 0.2, 0.15, 0.3 }, { 9, 0.02, 0.015, 0.03 } };
     const char *svg =
@@ -111,7 +111,7 @@ SVG_TEST(losses_over_decades_have_a_logarithmic_axis)
 }
 
 /* The band of launches some of which diverged goes up to the top; where most did there is no median. */
-SVG_TEST(diverged_launches_open_the_band)
+KIT_TEST(diverged_launches_open_the_band)
 {
     const char *svg = drawn(*state, "loss",
                             LOSS "ps\t2\tseconds\t1\t2\t1.5\t2.5\t0\nps\t2\tseconds\t2\t1\t0.5\tnan\t0\n"

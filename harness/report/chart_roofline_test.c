@@ -24,7 +24,7 @@ static bool spread_has(const char *svg, double x, double y)
 }
 
 /* 100 GFLOP/s and 10 GB/s at best, 80 and 5 at least: the line is the best, the area goes down to the least. */
-SVG_TEST(roofs_have_a_spread)
+KIT_TEST(roofs_have_a_spread)
 {
     const char *svg = svg_drawn_with(*state, "roofline",
                                      LAYERS "dense\t1\t4\t1\tfc\nlarger convolution\t64\t50\t0.5\tconv1\n", SPREAD, 3);
@@ -43,7 +43,7 @@ SVG_TEST(roofs_have_a_spread)
 }
 
 /* As figures are read: not 6.65e+04. */
-SVG_TEST(large_roofs_are_written_out)
+KIT_TEST(large_roofs_are_written_out)
 {
     static const struct chart_var gpu[] = { { "peak_gflop_per_s", "66512.4" },
                                             { "least_gflop_per_s", "1004.6" },
@@ -73,7 +73,7 @@ static struct box box_of(const char *text, double x, double y)
 
 /* A layer in each of 12 x 5 places, close to one another, and one at each end: their names meet neither each other nor
  * a point, and stay in the picture. */
-SVG_TEST(names_run_into_nothing)
+KIT_TEST(names_run_into_nothing)
 {
     char table[6000], name[16];
     struct box box[64];

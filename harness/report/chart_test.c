@@ -111,20 +111,6 @@ static const struct sample {
                  "1x2x1\tstages\t2\t0.5\tnan\tnan\tnan\t0\n" },
 };
 
-static int set_up(void **state)
-{
-    static struct kit kit;
-
-    (void)state;
-    return kit_open(&kit) ? (*state = &kit, 0) : -1;
-}
-
-static int tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
 static enum rc draw(struct kit *k, const char *script)
 {
     char data_path[KIT_PATH_BYTES];
@@ -149,7 +135,7 @@ static void check_pictures(struct kit *k)
     assert_int_equal(kit_count_files(k), 3); /* with the data */
 }
 
-UNIT_LISTED("", draws, set_up, tear_down)
+KIT_TEST(draws)
 {
     struct kit *k = *state;
     const char *script = getenv("CHART_TEST_SCRIPT");
@@ -167,7 +153,7 @@ UNIT_LISTED("", draws, set_up, tear_down)
     assert_true(n_drawn > 0);
 }
 
-UNIT_LISTED("errors", tells_what_is_wrong_with_a_table, set_up, tear_down)
+UNIT_LISTED("errors", tells_what_is_wrong_with_a_table, kit_set_up, kit_tear_down)
 {
     static const char *const script[] = { "throughput", "efficiency", "loss", "cost",  "roofline", "reproduce",
                                           "path",       "lesson",     "bars", "busbw", "layouts" };
@@ -204,7 +190,7 @@ static size_t longest_line(const char *text)
 }
 
 /* On a terminal: heading, what is upwards, which letter a line is, no line too long, and nothing left behind. */
-UNIT_LISTED("text", prints, set_up, tear_down)
+UNIT_LISTED("text", prints, kit_set_up, kit_tear_down)
 {
     struct kit *k = *state;
     char data_path[KIT_PATH_BYTES], text[16384] = "";
@@ -229,7 +215,7 @@ UNIT_LISTED("text", prints, set_up, tear_down)
     assert_int_equal(kit_count_files(k), 1);
 }
 
-UNIT_LISTED("errors", keeps_the_old_picture, set_up, tear_down)
+UNIT_LISTED("errors", keeps_the_old_picture, kit_set_up, kit_tear_down)
 {
     struct kit *k = *state;
 
@@ -239,7 +225,7 @@ UNIT_LISTED("errors", keeps_the_old_picture, set_up, tear_down)
     assert_string_equal(kit_read(k, "picture.svg"), "old");
 }
 
-UNIT_LISTED("errors", tells_what_cannot_be_found, set_up, tear_down)
+UNIT_LISTED("errors", tells_what_cannot_be_found, kit_set_up, kit_tear_down)
 {
     struct kit *k = *state;
 
@@ -254,7 +240,7 @@ UNIT_LISTED("errors", tells_what_cannot_be_found, set_up, tear_down)
     unsetenv("GRADMARK_SHARE_DIR");
 }
 
-UNIT_LISTED("errors", says_when_there_is_no_gnuplot, set_up, tear_down)
+UNIT_LISTED("errors", says_when_there_is_no_gnuplot, kit_set_up, kit_tear_down)
 {
     struct kit *k = *state;
     const char *path = getenv("PATH");

@@ -88,7 +88,7 @@ static void has_dots(const char *svg, const struct axis *x, const struct axis *y
                  "ps\t4\t18000\t17000\t19800\t1\t5\t15000\t21000\tnan\n"     \
                  "allreduce\t2\t17500\t16400\t18800\t0\t2\t17200\t17800\t17550\n"
 
-SVG_TEST(throughput)
+KIT_TEST(throughput)
 {
     const char *svg = drawn(*state, "throughput", THROUGHPUTS);
     const struct axis x = axis_of(svg, false, "1", "4", true), y = axis_of(svg, true, "10", "20", true);
@@ -107,7 +107,7 @@ SVG_TEST(throughput)
 }
 
 /* 10 thousand samples/s a worker: a straight line through all worker counts. */
-SVG_TEST(ideal_is_straight)
+KIT_TEST(ideal_is_straight)
 {
     const char *svg = drawn(*state, "throughput", THROUGHPUTS);
     const struct axis x = axis_of(svg, false, "1", "4", true), y = axis_of(svg, true, "10", "20", true);
@@ -117,7 +117,7 @@ SVG_TEST(ideal_is_straight)
 }
 
 /* A table of single launches: the cores that it ends with are no launch. */
-SVG_TEST(cores_of_single_launches)
+KIT_TEST(cores_of_single_launches)
 {
     const char *svg = drawn(*state, "throughput", SCALING_HEAD "\tcores\nsingle\t1\t10000\t9000\t11500\t0\t1\n");
 
@@ -126,7 +126,7 @@ SVG_TEST(cores_of_single_launches)
 }
 
 /* As campaigns left them before: no dots, and nothing is said of them. */
-SVG_TEST(tables_without_launches)
+KIT_TEST(tables_without_launches)
 {
     const char *svg =
         drawn(*state, "throughput", SCALING "single\t1\t10000\t9000\t11500\t0\nps\t2\t800\t720\t950\t0\n");
@@ -141,7 +141,7 @@ SVG_TEST(tables_without_launches)
 }
 
 /* The same figures as ratios: no unit is cut off, and the line that they are compared with is 1. */
-SVG_TEST(efficiency)
+KIT_TEST(efficiency)
 {
     const char *svg =
         drawn(*state, "efficiency",
@@ -161,7 +161,7 @@ SVG_TEST(efficiency)
 }
 
 /* An interval that ends far above all means does not flatten them. */
-SVG_TEST(efficiency_of_disturbed_launches)
+KIT_TEST(efficiency_of_disturbed_launches)
 {
     const char *svg = drawn(*state, "efficiency",
                             LAUNCHES "single\t1\t1\t0.9\t1.15\t0\tnan\tnan\tnan\n"
@@ -208,7 +208,7 @@ static void check_loss(struct kit *k, double second, double thousand, const char
                   "cores");
 }
 
-SVG_TEST(loss_as_it_was)
+KIT_TEST(loss_as_it_was)
 {
     check_loss(*state, 1, 1, "seconds since the start", "samples of all workers");
     check_loss(*state, 1e-6, 1e6, "microseconds since the start", "samples of all workers (million)");
@@ -263,14 +263,14 @@ static void check_cost(struct kit *k, double unit, const char *label)
     has_text(svg, label);
 }
 
-SVG_TEST(cost)
+KIT_TEST(cost)
 {
     check_cost(*state, 1, "time of a step (µs), number at a bar: mean; rows: mode × workers");
     check_cost(*state, 1e3, "time of a step (ms), number at a bar: mean; rows: mode × workers");
 }
 
 /* As campaigns left them before: parts without intervals, and no rest. */
-SVG_TEST(cost_as_it_was)
+KIT_TEST(cost_as_it_was)
 {
     const char *svg = drawn(*state, "cost",
                             "mode\tworkers\tcompute_us\twait_us\twire_us\tserver_us\tapply_us\toversubscribed\n"
@@ -288,7 +288,7 @@ SVG_TEST(cost_as_it_was)
     assert_true(has_no_text(svg, "interval"));
 }
 
-SVG_TEST(roofline)
+KIT_TEST(roofline)
 {
     const char *svg = drawn(*state, "roofline",
                             "kind\tintensity_flop_per_byte\tgflop_per_s\tshare_ratio\tlayer\n"
@@ -318,7 +318,7 @@ SVG_TEST(roofline)
 }
 
 /* A bar for each layout, those of fewer ranks first, and over it the interval, from low to high. */
-SVG_TEST(layouts)
+KIT_TEST(layouts)
 {
     static const struct {
         const char *name, *colour, *told;
@@ -385,7 +385,7 @@ static void check_reproduce(struct kit *k, const char *quantity, const char *tic
 }
 
 /* One GPU at an efficiency of 0.8 gives 104 images/s: the ideal is 130 from each. */
-SVG_TEST(reproduce)
+KIT_TEST(reproduce)
 {
     check_reproduce(*state, "efficiency", "0.2", "1", 1, 0);
     check_reproduce(*state, "images", "200", "1000", 130, 1);

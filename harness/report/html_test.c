@@ -9,19 +9,6 @@
 #include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
-static int set_up(void **state)
-{
-    static struct kit kit;
-
-    return kit_open(&kit) ? (*state = &kit, 0) : -1;
-}
-
-static int tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
 struct memory { /* what a test writes */
     FILE *to;
     char *text;
@@ -140,7 +127,7 @@ static void digest_of(char out[64], const char *page, const char *name)
     sodium_bin2base64(out, 64, digest, sizeof digest, sodium_base64_VARIANT_ORIGINAL);
 }
 
-UNIT_TEST_WITH(a_page_admits_its_own_parts_alone, set_up, tear_down)
+KIT_TEST(a_page_admits_its_own_parts_alone)
 {
     struct kit *k = *state;
     char path[KIT_PATH_BYTES], style[64], script[64], policy[512];
@@ -173,7 +160,7 @@ UNIT_TEST_WITH(a_page_admits_its_own_parts_alone, set_up, tear_down)
 }
 
 /* A style and a script of its own come behind those of all pages, and nothing else is admitted. */
-UNIT_TEST_WITH(a_page_admits_own_parts_beside, set_up, tear_down)
+KIT_TEST(a_page_admits_own_parts_beside)
 {
     static const char own_style[] = "p{margin:0}", own_script[] = "let own=1<2;";
     struct kit *k = *state;
@@ -202,7 +189,7 @@ UNIT_TEST_WITH(a_page_admits_own_parts_beside, set_up, tear_down)
     assert_int_equal(n_of(text, "'sha256-"), 4);
 }
 
-UNIT_TEST_WITH(a_page_that_is_given_up_leaves_nothing, set_up, tear_down)
+KIT_TEST(a_page_that_is_given_up_leaves_nothing)
 {
     struct kit *k = *state;
     struct html page;
@@ -287,7 +274,7 @@ UNIT_TEST(long_text_is_folded)
 
 /* --- pictures --- */
 
-UNIT_TEST_WITH(a_picture_is_in_the_page, set_up, tear_down)
+KIT_TEST(a_picture_is_in_the_page)
 {
     struct kit *k = *state;
     struct memory m;
@@ -307,7 +294,7 @@ UNIT_TEST_WITH(a_picture_is_in_the_page, set_up, tear_down)
         "<figcaption>z</figcaption>\n</figure>\n");
 }
 
-UNIT_TEST_WITH(a_picture_that_does_not_fit_is_refused, set_up, tear_down)
+KIT_TEST(a_picture_that_does_not_fit_is_refused)
 {
     struct kit *k = *state;
     struct memory m;

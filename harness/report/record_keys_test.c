@@ -11,20 +11,6 @@
 #include "harness/report/record.h"
 #include "harness/report/suite/report_kit.h"
 
-static int set_up(void **state)
-{
-    static struct kit kit;
-
-    *state = &kit;
-    return kit_open(&kit) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
 /* Every word of a list is a key, once; counts in n_uses, one for each key. */
 static void check_words(const char *keys, int *n_uses, const char *of)
 {
@@ -156,7 +142,7 @@ static void expect_bug(struct kit *k, struct record **r, const char *what)
     record_close(r);
 }
 
-UNIT_TEST_WITH(what_is_not_listed_is_a_bug_O3, set_up, tear_down)
+KIT_TEST(what_is_not_listed_is_a_bug_O3)
 {
     struct record *r = NULL, *child = NULL;
 

@@ -12,20 +12,6 @@
 #include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
-static int set_up(void **state)
-{
-    static struct kit kit;
-
-    *state = &kit;
-    return kit_open(&kit) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
 /* The only line of a report that got r. */
 static const char *line_of(struct kit *k, const struct record *r)
 {
@@ -48,8 +34,6 @@ static json_t *parsed(const char *line)
         fail_msg("not JSON: %s: %s", error.text, line);
     return value;
 }
-
-#define KIT_TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
 
 KIT_TEST(keys_stay_in_order_O1)
 {

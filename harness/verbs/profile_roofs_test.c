@@ -62,21 +62,6 @@ static void make_chart(struct kit *k, const char *file, const struct report_abou
     assert_int_equal(fclose(to), 0);
 }
 
-static int set_up(void **state)
-{
-    static struct kit kit;
-
-    return kit_open(&kit) ? (*state = &kit, 0) : -1;
-}
-
-static int tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
-#define KIT_TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
-
 KIT_TEST(every_measurement_is_kept_F1)
 {
     struct kit *k = *state;

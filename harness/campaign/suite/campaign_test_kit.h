@@ -303,20 +303,4 @@ static inline char *made_told(const struct campaign *c, void (*tell)(const struc
     return text;
 }
 
-/* A folder of one's own for each test. */
-static inline int made_set_up(void **state)
-{
-    static struct kit kit;
-
-    return kit_open(&kit) ? (*state = &kit, 0) : -1;
-}
-
-static inline int made_tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
-#define MADE_TEST(f) UNIT_TEST_WITH(f, made_set_up, made_tear_down)
-
 #endif

@@ -75,7 +75,7 @@ static inline int set_up(void **state)
 {
     char path[KIT_PATH_BYTES];
 
-    if (made_set_up(state) != 0)
+    if (kit_set_up(state) != 0)
         return -1;
     struct kit *k = *state;
     if (mkdir(kit_path(k, "bin"), 0700) != 0 || !kit_write(k, "bin/gnuplot", GNUPLOT))
@@ -92,7 +92,7 @@ static inline int tear_down(void **state)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(kit_path(k, files[i]));
     rmdir(kit_path(k, "bin"));
-    return made_tear_down(state);
+    return kit_tear_down(state);
 }
 
 #define PAGE_TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)

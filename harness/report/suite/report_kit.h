@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/suite/unit.h"
+
 enum { KIT_PATH_BYTES = 256, KIT_TEXT_BYTES = 65536 };
 
 struct kit {
@@ -81,5 +83,22 @@ static inline void kit_close(struct kit *k)
         closedir(d);
     rmdir(k->dir);
 }
+
+/* A test with a folder of its own: *state is the kit. */
+static inline int kit_set_up(void **state)
+{
+    static struct kit kit;
+
+    *state = &kit;
+    return kit_open(&kit) ? 0 : -1;
+}
+
+static inline int kit_tear_down(void **state)
+{
+    kit_close(*state);
+    return 0;
+}
+
+#define KIT_TEST(f) UNIT_TEST_WITH(f, kit_set_up, kit_tear_down)
 
 #endif

@@ -236,22 +236,6 @@ static inline const char *dashes_of(const char *svg, const char *colour, char ou
     return NULL;
 }
 
-/* A folder of one's own for each test. */
-static inline int svg_set_up(void **state)
-{
-    static struct kit kit;
-
-    return kit_open(&kit) ? (*state = &kit, 0) : -1;
-}
-
-static inline int svg_tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
-#define SVG_TEST(f) UNIT_TEST_WITH(f, svg_set_up, svg_tear_down)
-
 /* UNIT_MAIN of a test of charts. */
 #define SVG_MAIN(name)                                           \
     int main(void)                                               \
