@@ -6,18 +6,17 @@
 
 #include "harness/accept/acceptance_report.h"
 #include "harness/accept/suite/acceptance_kit.h"
+#include "harness/base/suite/printed.h"
 
 /* In memory of the caller; closes both. */
 static char *rows_of(struct acceptance *a, struct acceptance *b, bool all_rows, int n_worse)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
     int n = -1;
 
-    assert_non_null(to);
-    assert_int_equal(acceptance_diff(a, b, all_rows, to, &n), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    assert_int_equal(acceptance_diff(a, b, all_rows, p.to, &n), RC_OK);
+    char *text = printed_end(&p);
     assert_int_equal(n, n_worse);
     acceptance_close(a);
     acceptance_close(b);

@@ -2,6 +2,7 @@
 /* trials_test.c - which faults are drawn (accept.T1), and what counts as found (accept.T2) or as a false alarm
  * (accept.T3). */
 #include "harness/accept/trials.h"
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 
 #include <math.h>
@@ -251,16 +252,14 @@ UNIT_TEST(a_failed_trial_is_in_the_table)
     const struct inject none = { .n_faults = 0 };
     struct trial_result r[2] = { self_test_failed(&slow, "exit code %d: %s", 2, "no such\nthing"),
                                  self_test_failed(&none, "lost") };
-    char *text = NULL;
-    size_t n_bytes = 0;
 
     assert_true(r[0].n_faults[FAULT_SLOW_RANK] == 1 && r[0].n_found[FAULT_SLOW_RANK] == 0 && !r[0].could_test);
     assert_true(isnan(r[0].found_after_s));
     assert_string_equal(r[0].failed, "exit code 2: no such");
-    FILE *to = open_memstream(&text, &n_bytes);
-    assert_non_null(to);
-    assert_int_equal(self_test_print(r, 2, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    struct printed p;
+    printed_begin(&p);
+    assert_int_equal(self_test_print(r, 2, p.to), RC_OK);
+    char *text = printed_end(&p);
     assert_non_null(
         strstr(text, "\n2 trials could not test\ntrial 0 failed: exit code 2: no such\ntrial 1 failed: lost\n"));
     assert_non_null(strstr(text, "of 0 trials without a fault")); /* it may have had a false alarm */

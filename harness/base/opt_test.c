@@ -6,6 +6,7 @@
 
 #include "harness/base/opt.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 
 struct sample {
@@ -248,17 +249,15 @@ UNIT_TEST(values_round_trip_as_text)
 /* What opt_help_print() makes of the option of this name in lines of 60 columns. */
 static void assert_help(const char *name, const struct module *module, enum opt_detail detail, const char *expected)
 {
-    char *got = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&got, &n_bytes);
+    struct printed p;
     const struct opt *o = table;
 
-    assert_non_null(to);
+    printed_begin(&p);
     while (o->type != OPT_END && strcmp(o->name, name) != 0)
         o++;
     assert_int_not_equal(o->type, OPT_END);
-    opt_help_print(to, module, o, detail, "", 60);
-    assert_int_equal(fclose(to), 0);
+    opt_help_print(p.to, module, o, detail, "", 60);
+    char *got = printed_end(&p);
     assert_string_equal(got, expected);
     free(got);
 }

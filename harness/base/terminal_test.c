@@ -3,18 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 #include "harness/base/terminal.h"
 
 static void assert_wrapped(const char *text, int n_columns, const char *expected)
 {
-    char *got = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&got, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    terminal_wrap(to, text, n_columns);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    terminal_wrap(p.to, text, n_columns);
+    char *got = printed_end(&p);
     assert_string_equal(got, expected);
     free(got);
 }
@@ -36,13 +35,11 @@ UNIT_TEST(lines_are_broken_between_words)
 
 static void assert_filled(const char *text, int n_before, int n_columns, const char *expected)
 {
-    char *got = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&got, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    terminal_fill(to, text, n_before, n_columns);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    terminal_fill(p.to, text, n_before, n_columns);
+    char *got = printed_end(&p);
     assert_string_equal(got, expected);
     free(got);
 }
@@ -60,19 +57,17 @@ UNIT_TEST(paragraphs_fill_lines)
 UNIT_TEST(sentences_fit_100_columns)
 {
     struct terminal_text text = { .lines = NULL };
-    char *got = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&got, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    assert_int_equal(terminal_text_close(&text, to), RC_OK); /* of none */
+    printed_begin(&p);
+    assert_int_equal(terminal_text_close(&text, p.to), RC_OK); /* of none */
     assert_int_equal(terminal_text_open(&text), RC_OK);
     fprintf(text.lines, "dropped");
     assert_int_equal(terminal_text_close(&text, NULL), RC_OK);
     assert_int_equal(terminal_text_open(&text), RC_OK);
     fprintf(text.lines, "%096d one\n%096d four\n", 0, 0);
-    assert_int_equal(terminal_text_close(&text, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    assert_int_equal(terminal_text_close(&text, p.to), RC_OK);
+    char *got = printed_end(&p);
     assert_int_equal(strcspn(got, "\n"), 100);
     assert_non_null(strstr(got, "0\n  four\n"));
     free(got);

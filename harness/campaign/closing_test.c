@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
 #include "harness/world/cores.h"
 
@@ -24,17 +25,15 @@ static void open_campaign(struct sweep *s, struct kit *k, char *words, int n_don
 /* What sweep_finish() prints; its code to *rc. */
 static char *closing_with(struct sweep *s, enum rc launched, bool charts, enum rc *rc)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
     struct record *options = NULL;
 
-    assert_non_null(to);
+    printed_begin(&p);
     assert_int_equal(record_open(&options, "options"), RC_OK);
     record_u64(options, "a-count", 42);
-    *rc = sweep_finish(s, launched, &options, charts, to);
+    *rc = sweep_finish(s, launched, &options, charts, p.to);
     record_close(&options);
-    assert_int_equal(fclose(to), 0);
+    char *text = printed_end(&p);
     return text;
 }
 
@@ -275,7 +274,6 @@ KIT_TEST(nothing_was_launched)
 KIT_TEST(what_is_announced)
 {
     char words[] = "--world=threads", expected[600], *text = NULL;
-    size_t n_bytes = 0;
     struct sweep s;
 
     open_campaign(&s, *state, words, 0, 3);
@@ -284,17 +282,17 @@ KIT_TEST(what_is_announced)
         s.campaign.point[i].n_steps = 6;
         s.campaign.point[i].oversubscribed = true;
     }
-    FILE *to = open_memstream(&text, &n_bytes);
-    assert_non_null(to);
-    sweep_announce(&s, to);
+    struct printed p;
+    printed_begin(&p);
+    sweep_announce(&s, p.to);
     snprintf(s.useless, sizeof s.useless, "lenet: it changes nothing");
     s.campaign.point[0].oversubscribed = s.campaign.point[1].oversubscribed = false;
     s.campaign.point[0].over_budget = true;
-    sweep_announce(&s, to);
+    sweep_announce(&s, p.to);
     s.useless[0] = '\0';
     s.train.steps = 6; /* as the user wished */
-    sweep_announce(&s, to);
-    assert_int_equal(fclose(to), 0);
+    sweep_announce(&s, p.to);
+    text = printed_end(&p);
     snprintf(
         expected, sizeof expected,
         "gradmark compare: warning: points with more than %d threads of workers share cores: marked *\n"
@@ -317,18 +315,17 @@ KIT_TEST(a_busy_machine_is_told_before)
                            unknown = { .now_ns = 1, .busy_s = NAN, .steal_s = NAN };
     struct host_load after = { .now_ns = 1000000001, .own_s = 1.1, .n_cores = 2, .busy_s = 8.5, .steal_s = 3 };
     char words[] = "--world=threads", *text = NULL;
-    size_t n_bytes = 0;
     struct sweep s;
 
     open_campaign(&s, *state, words, 0, 3);
-    FILE *to = open_memstream(&text, &n_bytes);
-    assert_non_null(to);
-    sweep_warn_if_busy(&s, &before, &after, to);
+    struct printed p;
+    printed_begin(&p);
+    sweep_warn_if_busy(&s, &before, &after, p.to);
     assert_true(disturbance_is_too_much(&s.campaign.before));
-    sweep_warn_if_busy(&s, &unknown, &after, to);
+    sweep_warn_if_busy(&s, &unknown, &after, p.to);
     after.busy_s = 7.15;
-    sweep_warn_if_busy(&s, &before, &after, to);
-    assert_int_equal(fclose(to), 0);
+    sweep_warn_if_busy(&s, &before, &after, p.to);
+    text = printed_end(&p);
     assert_string_equal(text,
                         "gradmark compare: warning: others use 1.4 of 2 cores now. While they do, there will be no "
                         "verdict: stop them (top shows them), then start again\n");

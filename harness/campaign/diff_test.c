@@ -5,6 +5,7 @@
  * degrees of freedom, whose 0.975 quantile is 2.776445. With a spread of 1.01: half of an interval
  * 2.776445 x 0.816497 x 0.00995033 = 0.0225571; of 1.1: 0.216064.
  */
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/diff.h"
 #include "harness/campaign/suite/recorded_test_kit.h"
 
@@ -122,20 +123,18 @@ KIT_TEST(rows_without_a_difference_are_counted)
 {
     struct made_point other[] = { FOUR[0], FOUR[1], FOUR[2], FOUR[3] };
     struct diff_counts n;
-    char *text = NULL;
-    size_t n_bytes = 0;
     struct recorded a, b;
 
     other[3].samples_per_s *= 0.9;
     for (int n_worse = 0; n_worse < 2; n_worse++) {
-        FILE *to = open_memstream(&text, &n_bytes);
-        assert_non_null(to);
+        struct printed p;
+        printed_begin(&p);
         recorded_write(*state, FOUR, 4, &PLAIN);
         assert_int_equal(recorded_open(&a, ((struct kit *)*state)->dir), RC_OK);
         recorded_write(*state, n_worse ? other : FOUR, 4, &PLAIN);
         assert_int_equal(recorded_open(&b, ((struct kit *)*state)->dir), RC_OK);
-        assert_int_equal(campaign_diff(&a, &b, false, &n, to), RC_OK);
-        assert_int_equal(fclose(to), 0);
+        assert_int_equal(campaign_diff(&a, &b, false, &n, p.to), RC_OK);
+        char *text = printed_end(&p);
         assert_int_equal(n.n_worse, n_worse);
         assert_true(!strstr(text, "model") == !n_worse);
         assert_null(strstr(text, "\nlenet"));
@@ -396,18 +395,16 @@ KIT_TEST(launches_that_failed_are_told)
     struct kit *k = *state;
     struct recorded first, second;
     struct diff_counts n;
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
+    printed_begin(&p);
     recorded_write(k, FOUR, 2, &PLAIN);
     assert_int_equal(recorded_open(&first, k->dir), RC_OK);
     recorded_write(k, FOUR, 1, &PLAIN);
     recorded_failure(k, &FOUR[1], "it broke", ",\"is_given_up\":true");
     assert_int_equal(recorded_open(&second, k->dir), RC_OK);
-    assert_int_equal(campaign_diff(&first, &second, true, &n, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    assert_int_equal(campaign_diff(&first, &second, true, &n, p.to), RC_OK);
+    char *text = printed_end(&p);
     made_squeeze(text);
     assert_non_null(strstr(text, "\nlenet single 1 1.25 k - - - cannot tell 3, 0\n"));
     assert_null(strstr(text, " alone"));

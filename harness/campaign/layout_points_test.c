@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout_points_test.c - points with layouts: which are comparable, ranks and cores, efficiency, table, charts. */
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/command_line.h"
 #include "harness/campaign/suite/charts_test_kit.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
@@ -428,15 +429,14 @@ UNIT_TEST(models_that_are_no_networks)
 UNIT_TEST(what_is_announced)
 {
     char words[] = "--world=threads", *told = NULL;
-    size_t n_bytes = 0;
     struct sweep s;
 
     layout_axes(&s, words, "lenet", "allreduce,single", "2x1x1");
     assert_int_equal(sweep_plan(&s), RC_OK);
-    FILE *to = open_memstream(&told, &n_bytes);
-    assert_non_null(to);
-    sweep_announce_layouts(&s, to);
-    assert_int_equal(fclose(to), 0);
+    struct printed p;
+    printed_begin(&p);
+    sweep_announce_layouts(&s, p.to);
+    told = printed_end(&p);
     assert_string_equal(told,
                         "gradmark compare: left out: 2x1x1: single has one worker\n"
                         "gradmark compare: lenet: every layout trains 64 samples a step; --global-batch N: others\n");

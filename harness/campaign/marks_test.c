@@ -2,6 +2,7 @@
 /* marks_test.c - which launches are marked, and what is said of them, letter by letter, from made-up launches. */
 #include <jansson.h>
 
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/suite/campaign_test_kit.h"
 #include "harness/report/table.h"
 
@@ -380,22 +381,20 @@ KIT_TEST(failures_are_kept)
 /* In the table, where there are any. */
 KIT_TEST(the_table_has_a_column_of_them)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
     struct campaign c;
 
     made_open(&c, *state, POINT, 3, false);
     for (int has_failures = 0; has_failures < 2; has_failures++) {
-        FILE *to = open_memstream(&text, &n_bytes);
-        assert_non_null(to);
+        struct printed p;
+        printed_begin(&p);
         if (has_failures) {
             assert_int_equal(campaign_fail(&c, &c.point[1], 0, "it broke"), RC_OK);
             for (int i = 0; i < 3; i++)
                 assert_int_equal(campaign_fail(&c, &c.point[2], 0, "it broke"), RC_OK);
             c.point[2].is_given_up = true;
         }
-        assert_int_equal(campaign_print_results(&c, table_print, to), RC_OK);
-        assert_int_equal(fclose(to), 0);
+        assert_int_equal(campaign_print_results(&c, table_print, p.to), RC_OK);
+        char *text = printed_end(&p);
         text[strcspn(text, "\n")] = ' ';
         assert_int_equal(strstr(text, "  failed") != NULL, has_failures);
         if (has_failures) {

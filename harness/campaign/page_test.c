@@ -4,6 +4,7 @@
  * here that draws a few bytes.
  */
 #include "harness/base/rng.h"
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/suite/page_test_kit.h"
 #include "harness/report/table.h"
 
@@ -23,37 +24,33 @@ static void show_cells(const struct table *t, FILE *to)
 /* The same of the table behind *at in a page, as text; *at := behind it. Cells of made-up campaigns need no escape. */
 static char *cells_of(const char **at)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
     const char *body = strstr(*at, "<tbody>"), *end = strstr(*at, "</table>");
 
-    assert_non_null(to);
+    printed_begin(&p);
     assert_true(body && end && body < end);
     for (const char *c = body + 7; (c = strchr(c, '<')) != NULL && c < end; c++) {
         if (strncmp(c, "<tbody>", 7) == 0)
-            fprintf(to, "|\n");
+            fprintf(p.to, "|\n");
         if (strncmp(c, "<td", 3) == 0 || strncmp(c, "<span", 5) == 0) {
             const char *from = strchr(c, '>') + 1;
-            fprintf(to, "%.*s", (int)strcspn(from, "<"), from);
+            fprintf(p.to, "%.*s", (int)strcspn(from, "<"), from);
         } else if (strncmp(c, "</td", 4) == 0) {
-            fputc('\n', to);
+            fputc('\n', p.to);
         }
     }
     *at = end + 1;
-    assert_int_equal(fclose(to), 0);
+    char *text = printed_end(&p);
     return text;
 }
 
 static char *cells_printed(const struct campaign *c, enum rc (*print)(const struct campaign *, show_table_fn *, FILE *))
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    assert_int_equal(print(c, show_cells, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    assert_int_equal(print(c, show_cells, p.to), RC_OK);
+    char *text = printed_end(&p);
     return text;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_test.c - which points a campaign has, what it takes a step of them to cost, how many steps it makes. */
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
 #include "harness/world/cores.h"
 
@@ -232,7 +233,6 @@ UNIT_TEST(what_is_added)
     for (size_t i = 0; i < sizeof BASELINE_CASES / sizeof *BASELINE_CASES; i++) {
         const struct baseline_case *b = &BASELINE_CASES[i];
         char words[] = "--world=threads", text[1000], *told = NULL;
-        size_t n_bytes = 0;
         struct sweep s;
         kit_sweep(&s, words);
         kit_axes(&s, b->model, b->mode, b->workers);
@@ -246,10 +246,10 @@ UNIT_TEST(what_is_added)
             assert_int_equal(campaign_find_baseline(&s.campaign, &s.campaign.point[p]) != NULL, b->is_wanted);
             s.campaign.point[p].oversubscribed = false; /* whatever this machine has */
         }
-        FILE *to = open_memstream(&told, &n_bytes);
-        assert_non_null(to);
-        sweep_announce(&s, to);
-        assert_int_equal(fclose(to), 0);
+        struct printed printed;
+        printed_begin(&printed);
+        sweep_announce(&s, printed.to);
+        told = printed_end(&printed);
         char *waits = strchr(told, '\n'); /* behind its line: how they wait, as the cores of this machine are */
         if (waits && b->is_added)
             waits[1] = '\0';

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recorded_points_test.c - campaigns of layouts, over stages or another option, and a run of one layout, read back. */
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/suite/recorded_test_kit.h"
 
 /* On 2 cores; as they were planned. */
@@ -18,12 +19,11 @@ static void write_launch(FILE *to, const struct made_layout *m, int launch, int 
 {
     const struct point p = { .n_workers = m->of.n_workers, .n_stages = m->n_stages, .n_shards = m->n_shards };
     char options[64], *members = NULL;
-    size_t n_bytes = 0;
-    FILE *memory = open_memstream(&members, &n_bytes);
+    struct printed printed;
 
-    assert_non_null(memory);
-    made_layout_members(memory, &p, m->of.unit);
-    assert_int_equal(fclose(memory), 0);
+    printed_begin(&printed);
+    made_layout_members(printed.to, &p, m->of.unit);
+    members = printed_end(&printed);
     snprintf(options, sizeof options, ",\"stages\":%d,\"shard-dense\":%d", m->n_stages, m->n_shards);
     recorded_launch(to, &m->of, launch, index, &(struct recorded_kit){ .options = options, .summary = members });
     free(members);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim_cost_test.c - what computing a simulation cost: written, printed, added up, refused. */
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/sim_cost.h"
 
 #include <stdlib.h>
@@ -10,13 +11,11 @@
 static enum rc write_telling(const char *path, uint64_t n_messages, uint64_t real_ns, const char *expected)
 {
     const struct world_cost cost = { .n_messages = n_messages, .real_ns = real_ns };
-    char *told = NULL;
-    size_t n_bytes;
-    FILE *to = open_memstream(&told, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    const enum rc rc = sim_cost_write(to, "compare", path, &cost);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    const enum rc rc = sim_cost_write(p.to, "compare", path, &cost);
+    char *told = printed_end(&p);
     assert_string_equal(told, expected);
     free(told);
     return rc;

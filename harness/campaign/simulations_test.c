@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 #include "harness/campaign/simulations.h"
 #include "harness/report/progress.h"
@@ -87,19 +88,17 @@ static void check_figures(const struct simulation *s, int i)
 TEST(figures_are_of_a_step)
 {
     struct simulation s[N];
-    char *text = NULL;
-    size_t n_bytes = 0;
 
     for (int n_jobs = 1; n_jobs <= 3; n_jobs += 2) { /* V1 */
-        FILE *to = open_memstream(&text, &n_bytes);
-        assert_non_null(to);
+        struct printed p;
+        printed_begin(&p);
         make(s);
-        run(s, *state, n_jobs, to);
+        run(s, *state, n_jobs, p.to);
         for (int i = 0; i < N; i++)
             check_figures(s, i);
         assert_int_equal(simulations_check(s, N), RC_OK);
         end(s);
-        assert_int_equal(fclose(to), 0);
+        char *text = printed_end(&p);
         free(text);
     }
 }
@@ -113,18 +112,16 @@ TEST(others_go_on_V3)
         "the simulation of number 1 was ended by signal 9 (Killed); the others continue\n",
     };
     struct simulation s[N];
-    char *text = NULL;
     const char *at;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
+    printed_begin(&p);
     make(s);
     assert_int_equal(simulation_add(&s[FAILS], "--fails"), RC_OK);
     assert_int_equal(simulation_add(&s[DIES], "--dies"), RC_OK);
     assert_int_equal(simulation_add(&s[EMPTY], "--empty"), RC_OK);
-    run(s, *state, 1, to);
-    assert_int_equal(fclose(to), 0);
+    run(s, *state, 1, p.to);
+    char *text = printed_end(&p);
     at = text;
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         at = strstr(at, told[i]);
@@ -148,16 +145,14 @@ TEST(others_go_on_V3)
 TEST(one_reason_is_told_once)
 {
     struct simulation s[N];
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
+    printed_begin(&p);
     make(s);
     for (int i = 1; i < 4; i++)
         assert_int_equal(simulation_add(&s[i], "--fails"), RC_OK);
-    run(s, *state, 1, to);
-    assert_int_equal(fclose(to), 0);
+    run(s, *state, 1, p.to);
+    char *text = printed_end(&p);
     const char *first = strstr(text, "ended with exit code 3: no memory; the others continue\n");
     assert_non_null(first);
     assert_null(strstr(first + 1, "ended with exit code 3"));
@@ -174,15 +169,13 @@ TEST(files_are_removed)
 {
     struct kit *k = *state;
     struct simulation s[N];
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
+    printed_begin(&p);
     make(s);
     assert_int_equal(simulation_add(&s[FAILS], "--fails"), RC_OK);
-    run(s, k, 2, to);
-    assert_int_equal(fclose(to), 0);
+    run(s, k, 2, p.to);
+    char *text = printed_end(&p);
     free(text);
     end(s);
     DIR *dir = opendir(k->dir);

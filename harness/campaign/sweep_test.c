@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sweep_test.c - campaigns that sweep other options than compare does: their points, launches, table and verdict. */
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
 
 /* linear, none and single at 1 and 2 workers, each at two batches. */
@@ -211,16 +212,15 @@ KIT_TEST(useless_options_are_noted)
 KIT_TEST(batches_are_shown_apart)
 {
     char words[] = "--world=threads", *text = NULL;
-    size_t n_bytes = 0;
     struct sweep s;
 
     open_batches(&s, *state, words);
     kit_script(&s, *state);
     assert_int_equal(sweep_launch_all(&s, NULL), RC_OK);
-    FILE *to = open_memstream(&text, &n_bytes);
-    assert_non_null(to);
-    assert_int_equal(campaign_print(&s.campaign, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    struct printed p;
+    printed_begin(&p);
+    assert_int_equal(campaign_print(&s.campaign, p.to), RC_OK);
+    text = printed_end(&p);
     assert_non_null(strstr(text, "workers  batch  cores  samples/s"));
     assert_non_null(strstr(text, "\nlinear  none          2     64      2        400"));
     free(text);

@@ -6,6 +6,7 @@
  */
 #include <jansson.h>
 
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/begun.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
 
@@ -93,13 +94,11 @@ static const char TOLD[] =
 
 static void assert_told(const struct sweep *s, const char *expected)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    sweep_tell_tuning(s, to);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    sweep_tell_tuning(s, p.to);
+    char *text = printed_end(&p);
     assert_string_equal(text, expected);
     free(text);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wait_test.c - how the points of a campaign wait, on hosts of any size. */
 #include "allreduce/collective_list.h"
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
 #include "harness/exchange/collective.h"
 
@@ -187,13 +188,11 @@ UNIT_TEST(who_makes_others_sleep)
 
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         struct sweep s;
-        char *text = NULL;
-        size_t n_bytes = 0;
         plan_on(&s, told[i].options, told[i].mode, told[i].workers, 2);
-        FILE *to = open_memstream(&text, &n_bytes);
-        assert_non_null(to);
-        sweep_announce_wait(&s, 2, to);
-        assert_int_equal(fclose(to), 0);
+        struct printed p;
+        printed_begin(&p);
+        sweep_announce_wait(&s, 2, p.to);
+        char *text = printed_end(&p);
         assert_string_equal(text, told[i].line);
         free(text);
         campaign_close(&s.campaign);

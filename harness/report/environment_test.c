@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
@@ -11,15 +12,13 @@
 static char *recorded(char *const *variables)
 {
     struct record *r = NULL;
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
+    printed_begin(&p);
     assert_int_equal(record_open(&r, NULL), RC_OK);
     environment_record(r, variables);
-    assert_int_equal(record_print(r, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    assert_int_equal(record_print(r, p.to), RC_OK);
+    char *text = printed_end(&p);
     record_close(&r);
     return text;
 }

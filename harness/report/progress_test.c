@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* progress_test.c - lines of a log, and the redrawn line of a terminal, on a clock made by hand. */
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 #include "harness/report/progress.h"
 
@@ -14,19 +15,17 @@
 UNIT_TEST(a_log_gets_a_line_at_most_every_ten_seconds)
 {
     struct progress p;
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed printed;
 
-    assert_non_null(to);
-    progress_init(&p, to, 8, 100 * S);
+    printed_begin(&printed);
+    progress_init(&p, printed.to, 8, 100 * S);
     assert_false(p.is_terminal);
     progress_update(&p, 1, "lenet ps", 105 * S); /* too soon */
     progress_update(&p, 2, "lenet ps", 120 * S);
     progress_update(&p, 3, "linear none", 129 * S); /* too soon */
     progress_update(&p, 4, NULL, 130 * S);
     progress_fini(&p, 3770 * S);
-    fclose(to);
+    char *text = printed_end(&printed);
     assert_string_equal(text, "2/8, 25 %, 0:20 so far, about 1:00 to go: lenet ps\n"
                               "4/8, 50 %, 0:30 so far, about 0:30 to go\n"
                               "4/8, 50 %, ended after 1:01:10\n");
@@ -37,18 +36,16 @@ UNIT_TEST(a_log_gets_a_line_at_most_every_ten_seconds)
 UNIT_TEST(long_pieces_show_the_time)
 {
     struct progress p;
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed printed;
 
-    assert_non_null(to);
-    progress_init(&p, to, 8, 100 * S);
+    printed_begin(&printed);
+    progress_init(&p, printed.to, 8, 100 * S);
     progress_tick(&p, 159 * S); /* too soon */
     progress_tick(&p, 160 * S);
     progress_tick(&p, 219 * S); /* too soon */
     progress_update(&p, 1, "lenet ps", 220 * S);
     progress_tick(&p, 280 * S);
-    fclose(to);
+    char *text = printed_end(&printed);
     assert_string_equal(text, "0/8, 0 %, 1:00 so far\n"
                               "1/8, 12 %, 2:00 so far, about 14:00 to go: lenet ps\n"
                               "1/8, 12 %, 3:00 so far, about 21:00 to go\n");
@@ -59,12 +56,10 @@ UNIT_TEST(long_pieces_show_the_time)
 UNIT_TEST(a_part_needs_no_number)
 {
     struct progress p;
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed printed;
 
-    assert_non_null(to);
-    progress_init(&p, to, 1000, 0);
+    printed_begin(&printed);
+    progress_init(&p, printed.to, 1000, 0);
     progress_fini(&p, 5 * S);
     p.hides_number = true;
     progress_weigh(&p, 0.9996);
@@ -72,7 +67,7 @@ UNIT_TEST(a_part_needs_no_number)
     progress_weigh(&p, 1);
     progress_update(&p, 1000, "", 30 * S);
     progress_fini(&p, 30 * S);
-    fclose(to);
+    char *text = printed_end(&printed);
     assert_string_equal(text, "99 %, 0:20 so far, about 0:00 to go: pairwise\n"
                               "100 %, took 0:30\n");
     free(text);
@@ -81,14 +76,12 @@ UNIT_TEST(a_part_needs_no_number)
 UNIT_TEST(nothing_to_do_is_done)
 {
     struct progress p;
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed printed;
 
-    assert_non_null(to);
-    progress_init(&p, to, 0, 0);
+    printed_begin(&printed);
+    progress_init(&p, printed.to, 0, 0);
     progress_fini(&p, 0);
-    fclose(to);
+    char *text = printed_end(&printed);
     assert_string_equal(text, "0/0, 100 %, took 0:00\n");
     free(text);
 }

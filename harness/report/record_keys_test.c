@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 #include "harness/report/record.h"
 #include "harness/report/suite/report_kit.h"
@@ -81,14 +82,12 @@ UNIT_TEST(kinds_allow_what_they_list)
 
 static json_t *schema(void)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
     json_error_t error;
 
-    assert_non_null(to);
-    record_print_schema(to);
-    fclose(to);
+    printed_begin(&p);
+    record_print_schema(p.to);
+    char *text = printed_end(&p);
     json_t *s = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!s)
         fail_msg("the schema is not JSON: line %d: %s", error.line, error.text);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 #include "harness/report/manifest.h"
 #include "harness/report/suite/report_kit.h"
@@ -35,13 +36,11 @@ static const struct sample given = { 4, 0, 0, UINT64_MAX, 0, UINT64_MAX, 0.125, 
 
 static void assert_line(struct record *r, const char *expected)
 {
-    char *line = NULL;
-    size_t n_bytes;
-    FILE *to = open_memstream(&line, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    assert_int_equal(record_print(r, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    assert_int_equal(record_print(r, p.to), RC_OK);
+    char *line = printed_end(&p);
     assert_string_equal(line, expected);
     free(line);
 }
@@ -103,18 +102,17 @@ UNIT_TEST(long_values_are_whole)
     char text[3001], list[4000] = "1", *line = NULL, *expected = NULL;
     const struct long_opts from = { text, list };
     struct record *r = NULL;
-    size_t n_bytes;
 
     memset(text, 'p', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     for (size_t n = 1; n + 2 < sizeof list; n += 2)
         memcpy(list + n, ",2", 3);
-    FILE *to = open_memstream(&line, &n_bytes);
-    assert_non_null(to);
+    struct printed printed;
+    printed_begin(&printed);
     assert_int_equal(record_open(&r, NULL), RC_OK);
     record_options(r, long_table, &from);
-    assert_int_equal(record_print(r, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    assert_int_equal(record_print(r, printed.to), RC_OK);
+    line = printed_end(&printed);
     assert_true(asprintf(&expected, "{\"text\":\"%s\",\"list\":\"%s\"}\n", text, list) > 0);
     assert_string_equal(line, expected);
     free(expected);
@@ -127,7 +125,6 @@ UNIT_TEST(the_version_names_the_commit)
 {
     char version[200], *line = NULL;
     struct record *r = NULL;
-    size_t n_bytes;
 
     manifest_version(version, sizeof version);
     const char *commit = strstr(version, " (commit ");
@@ -136,12 +133,12 @@ UNIT_TEST(the_version_names_the_commit)
     commit += strlen(" (commit ");
     const size_t n_commit = strcspn(commit, ",)");
     assert_true(n_commit == 12 || strncmp(commit, "unknown", n_commit) == 0);
-    FILE *to = open_memstream(&line, &n_bytes);
-    assert_non_null(to);
+    struct printed p;
+    printed_begin(&p);
     assert_int_equal(record_open(&r, NULL), RC_OK);
     manifest_fill(r, true);
-    assert_int_equal(record_print(r, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    assert_int_equal(record_print(r, p.to), RC_OK);
+    line = printed_end(&p);
     const char *full = strstr(line, "\"git_commit\":\"");
     assert_non_null(full);
     assert_memory_equal(full + strlen("\"git_commit\":\""), commit, n_commit);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_test.c - what a table looks like, character by character. */
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 #include "harness/report/markdown.h"
 #include "harness/report/table.h"
@@ -9,13 +10,11 @@
 
 static void looks_like(const struct table *t, const char *expected)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    table_print(t, to);
-    fclose(to);
+    printed_begin(&p);
+    table_print(t, p.to);
+    char *text = printed_end(&p);
     assert_string_equal(text, expected);
     free(text);
 }
@@ -108,13 +107,11 @@ UNIT_TEST(many_rows_and_long_cells)
 
 static char *text_of(const struct table *t, void (*print)(const struct table *t, FILE *to))
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    print(t, to);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    print(t, p.to);
+    char *text = printed_end(&p);
     return text;
 }
 
@@ -187,13 +184,11 @@ UNIT_TEST(diverted)
 
 UNIT_TEST(lines_as_markdown)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    markdown_lines(to, "one\n\ntitle:\n  first\n  * second\n\ntitle 2\n  x\n");
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    markdown_lines(p.to, "one\n\ntitle:\n  first\n  * second\n\ntitle 2\n  x\n");
+    char *text = printed_end(&p);
     assert_string_equal(text, "- one\n\n**title:**\n\n- first\n- \\* second\n\n**title 2**\n\n- x\n");
     free(text);
 }
@@ -203,17 +198,16 @@ UNIT_TEST(names_and_what_they_are)
     static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
     struct table *t = NULL;
     char *text = NULL, expected[300];
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
+    printed_begin(&p);
     assert_int_equal(table_open(&t, column, 2), RC_OK);
     assert_int_equal(table_cell(t, "name"), RC_OK);
     assert_int_equal(table_cell(t, "%090d b cc", 0), RC_OK);
     assert_int_equal(table_cell(t, "µ"), RC_OK);
     assert_int_equal(table_cell(t, "short"), RC_OK);
-    table_print_named(t, to);
-    assert_int_equal(fclose(to), 0);
+    table_print_named(t, p.to);
+    text = printed_end(&p);
     snprintf(expected, sizeof expected, "name  %090d b\n      cc\nµ     short\n", 0);
     assert_string_equal(text, expected);
     free(text);
@@ -227,16 +221,15 @@ UNIT_TEST(titles_of_wide_tables_are_broken)
                                      { "x", ALIGN_LEFT } };
     struct table *t = NULL;
     char *text = NULL, expected[600];
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
+    printed_begin(&p);
     assert_int_equal(table_open(&t, column, 3), RC_OK);
     assert_int_equal(table_cell(t, "7"), RC_OK);
     assert_int_equal(table_cell(t, "%084d", 0), RC_OK);
     assert_int_equal(table_cell(t, "y"), RC_OK);
-    table_print_narrow(t, to);
-    assert_int_equal(fclose(to), 0);
+    table_print_narrow(t, p.to);
+    text = printed_end(&p);
     snprintf(expected, sizeof expected, "    a\n long\ntitle\n here  text%82sx\n-----  %.84s  -\n    7  %084d  y\n", "",
              "------------------------------------------------------------------------------------------", 0);
     assert_string_equal(text, expected);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xml_test.c - what a reader of XML gets back. */
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 #include "harness/report/xml.h"
 
@@ -8,13 +9,11 @@
 
 static void becomes(const char *text, const char *expected)
 {
-    char *written = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&written, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    xml_text(to, text);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    xml_text(p.to, text);
+    char *written = printed_end(&p);
     assert_string_equal(written, expected);
     free(written);
 }
@@ -43,13 +42,11 @@ UNIT_TEST(what_xml_has_no_place_for_is_replaced_X1)
 
 UNIT_TEST(an_attribute_has_a_blank_and_quotes)
 {
-    char *written = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&written, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    xml_attribute(to, "name", "a\"b");
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    xml_attribute(p.to, "name", "a\"b");
+    char *written = printed_end(&p);
     assert_string_equal(written, " name=\"a&quot;b\"");
     free(written);
 }

@@ -3,6 +3,7 @@
  * profile_report_test.c - a measurement made by hand, of which every printed figure is known: a share turned upside
  * down, a sum that forgets a pass or a unit that is off must change the text.
  */
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 #include "harness/verbs/profile_report.h"
 
@@ -61,13 +62,11 @@ static void make(struct layer_timing *m)
 
 static char *printed(const struct layer_timing *m)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    assert_int_equal(profile_print(to, m, &ABOUT), RC_OK);
-    fclose(to);
+    printed_begin(&p);
+    assert_int_equal(profile_print(p.to, m, &ABOUT), RC_OK);
+    char *text = printed_end(&p);
     return text;
 }
 

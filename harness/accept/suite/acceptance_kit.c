@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* acceptance_kit.c - see acceptance_kit.h. */
 #include "harness/accept/suite/acceptance_kit.h"
+#include "harness/base/suite/printed.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -225,13 +226,11 @@ void kit_fleet(struct acceptance *out, int n_nodes)
 
 char *kit_printed(const struct acceptance *a, void (*print)(const struct acceptance *a, FILE *to))
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    print(a, to);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    print(a, p.to);
+    char *text = printed_end(&p);
     return text;
 }
 

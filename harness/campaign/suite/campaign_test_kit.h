@@ -12,6 +12,7 @@
 
 #include <math.h>
 
+#include "harness/base/suite/printed.h"
 #include "harness/base/suite/unit.h"
 #include "harness/campaign/campaign.h"
 #include "harness/report/suite/report_kit.h"
@@ -108,13 +109,11 @@ static inline void made_layout_members(FILE *to, const struct point *p, double u
 
 static inline void made_summary_of(FILE *to, const struct point *p, const struct made_point *m, int launch)
 {
-    char *summary = NULL;
-    size_t n_bytes = 0;
-    FILE *memory = open_memstream(&summary, &n_bytes);
+    struct printed printed;
 
-    assert_non_null(memory);
-    made_summary(memory, m, launch);
-    assert_int_equal(fclose(memory), 0);
+    printed_begin(&printed);
+    made_summary(printed.to, m, launch);
+    char *summary = printed_end(&printed);
     fprintf(to, "%.*s", (int)strcspn(summary, "\n") - 1, summary);
     if (point_has_layout(p))
         made_layout_members(to, p, m->unit);
@@ -252,13 +251,11 @@ enum { MADE_POINTS = sizeof MADE_CAMPAIGN / sizeof *MADE_CAMPAIGN };
 typedef enum rc made_print_fn(const struct campaign *c, FILE *to);
 static inline char *made_text(const struct campaign *c, made_print_fn *print)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    assert_int_equal(print(c, to), RC_OK);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    assert_int_equal(print(c, p.to), RC_OK);
+    char *text = printed_end(&p);
     return text;
 }
 
@@ -293,13 +290,11 @@ static inline void made_drop_lines_on_cores(char *text)
 /* What is told of a campaign. The caller frees it. */
 static inline char *made_told(const struct campaign *c, void (*tell)(const struct campaign *c, FILE *to))
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
+    struct printed p;
 
-    assert_non_null(to);
-    tell(c, to);
-    assert_int_equal(fclose(to), 0);
+    printed_begin(&p);
+    tell(c, p.to);
+    char *text = printed_end(&p);
     return text;
 }
 

@@ -6,6 +6,7 @@
 #ifndef HARNESS_CAMPAIGN_SUITE_RECORDED_TEST_KIT_H
 #define HARNESS_CAMPAIGN_SUITE_RECORDED_TEST_KIT_H
 
+#include "harness/base/suite/printed.h"
 #include "harness/campaign/recorded.h"
 #include "harness/campaign/suite/campaign_test_kit.h"
 
@@ -37,7 +38,6 @@ static inline void recorded_launch(FILE *to, const struct made_point *m, int lau
                                    const struct recorded_kit *k)
 {
     char *summary = NULL, mark[64] = "";
-    size_t n_bytes = 0;
     struct made_point scaled = *m;
 
     scaled.samples_per_s *= k->rate_ratio > 0 ? k->rate_ratio : 1;
@@ -57,10 +57,10 @@ static inline void recorded_launch(FILE *to, const struct made_point *m, int lau
                 rank, rank < m->n_workers ? "worker" : "server", recorded_or(k->host, "host0"), nth,
                 recorded_or(k->rank, ""), mark);
     }
-    FILE *memory = open_memstream(&summary, &n_bytes);
-    assert_non_null(memory);
-    made_summary(memory, &scaled, launch);
-    assert_int_equal(fclose(memory), 0);
+    struct printed p;
+    printed_begin(&p);
+    made_summary(p.to, &scaled, launch);
+    summary = printed_end(&p);
     fprintf(to, "%.*s,\"steps_count\":3,\"virtual_s\":null%s%s%s}\n", (int)strcspn(summary, "\n") - 1, summary,
             recorded_or(k->summary, ""), strcmp(m->model, "linear") == 0 ? recorded_or(k->of_linear, "") : "", mark);
     free(summary);

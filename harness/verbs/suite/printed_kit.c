@@ -5,21 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/suite/unit.h"
 #include "harness/verbs/train_report.h"
-
-void printed_begin(struct printed *out)
-{
-    *out = (struct printed){ 0 };
-    out->to = open_memstream(&out->text, &out->n_bytes);
-    assert_non_null(out->to);
-}
-
-char *printed_end(struct printed *p)
-{
-    assert_int_equal(fclose(p->to), 0);
-    return p->text;
-}
 
 /* Lines that were broken are whole again. */
 static void join_lines(char *text)

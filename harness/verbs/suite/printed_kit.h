@@ -3,17 +3,8 @@
 #ifndef HARNESS_VERBS_SUITE_PRINTED_KIT_H
 #define HARNESS_VERBS_SUITE_PRINTED_KIT_H
 
+#include "harness/base/suite/printed.h"
 #include "harness/train/suite/result_kit.h"
-
-/* What print(to, m, ...) writes: collected in text, which the caller frees. */
-struct printed {
-    FILE *to;
-    char *text;
-    size_t n_bytes;
-};
-void printed_begin(struct printed *out);
-/* Closes to; returns text. */
-char *printed_end(struct printed *p);
 
 /* train_print() of the run and this summary of it; freed by the caller. The three assert that it can be printed. */
 char *printed_run(const struct made_run *m, const struct train_summary *s, bool with_lines);
