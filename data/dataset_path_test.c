@@ -2,8 +2,6 @@
 /*
  * dataset_path_test.c - every kind of invalid IDX, CIFAR-10 and gmimg file is refused with the right message; valid
  * files: pixels_test.c.
- *
- * usage: dataset_path_test idx|cifar10|gmimg|paths
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +61,7 @@ static void refuse_bytes(const struct test_files *f, const char *name, size_t at
     free(bad);
 }
 
-UNIT_TEST_OF("idx", wrong_idx_is_named)
+UNIT_TEST(wrong_idx_is_named)
 {
     static const char images[] = "train-images-idx3-ubyte", labels[] = "t10k-labels-idx1-ubyte";
     struct test_files f;
@@ -106,7 +104,7 @@ UNIT_TEST_OF("idx", wrong_idx_is_named)
 }
 
 /* The labels of an IDX data set: as many classes as they say, unless one of them is damaged. */
-UNIT_TEST_OF("idx", labels_of_idx_have_no_gap)
+UNIT_TEST(labels_of_idx_have_no_gap)
 {
     static const char train[] = "train-labels-idx1-ubyte", test[] = "t10k-labels-idx1-ubyte";
     struct test_files f;
@@ -127,7 +125,7 @@ UNIT_TEST_OF("idx", labels_of_idx_have_no_gap)
     test_files_close(&f);
 }
 
-UNIT_TEST_OF("cifar10", wrong_cifar10_is_named)
+UNIT_TEST(wrong_cifar10_is_named)
 {
     struct test_files f;
 
@@ -153,7 +151,7 @@ UNIT_TEST_OF("cifar10", wrong_cifar10_is_named)
     test_files_close(&f);
 }
 
-UNIT_TEST_OF("gmimg", wrong_gmimg_is_named)
+UNIT_TEST(wrong_gmimg_is_named)
 {
     static const char name[] = "train-1.gmimg";
     struct test_files f;
@@ -195,7 +193,7 @@ UNIT_TEST_OF("gmimg", wrong_gmimg_is_named)
 }
 
 /* A block is checked when one of its images is first asked for, and only that block. */
-UNIT_TEST_OF("gmimg", damaged_pixels_are_found)
+UNIT_TEST(damaged_pixels_are_found)
 {
     enum { SIDE = 300, IMAGE_BYTES = 3 * SIDE * SIDE, N = 7, PER_BLOCK = 3, PIXELS_AT = 80 + 4 * N + 16 * 3 };
     struct test_files f;
@@ -238,7 +236,7 @@ static void refuse_path(const char *path, const char *message)
     assert_string_equal(rc_message(), want);
 }
 
-UNIT_TEST_OF("paths", other_paths_are_refused)
+UNIT_TEST(other_paths_are_refused)
 {
     struct test_files f;
     char path[128];
@@ -264,7 +262,7 @@ UNIT_TEST_OF("paths", other_paths_are_refused)
 }
 
 /* By what they hold, whatever their names are. */
-UNIT_TEST_OF("paths", files_of_other_formats_are_named)
+UNIT_TEST(files_of_other_formats_are_named)
 {
     static const struct {
         const char *bytes;
@@ -322,7 +320,7 @@ UNIT_TEST_OF("paths", files_of_other_formats_are_named)
 }
 
 /* Whichever file of a format is alone in a folder, the others of that format are missing. */
-UNIT_TEST_OF("paths", one_file_tells_the_format)
+UNIT_TEST(one_file_tells_the_format)
 {
     static const struct {
         const char *name, *missing; /* in the message */
@@ -372,7 +370,7 @@ UNIT_TEST_OF("paths", one_file_tells_the_format)
     test_files_close(&cifar10);
 }
 
-UNIT_TEST_OF("paths", the_python_version_is_named)
+UNIT_TEST(the_python_version_is_named)
 {
     struct test_files f;
 
@@ -382,7 +380,7 @@ UNIT_TEST_OF("paths", the_python_version_is_named)
     test_files_close(&f);
 }
 
-UNIT_TEST_OF("gmimg", what_cannot_be_written_is_refused)
+UNIT_TEST(what_cannot_be_written_is_refused)
 {
     struct test_files f;
     struct dataset *line = NULL;

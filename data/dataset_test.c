@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dataset_test.c - the data set "line" and the order of samples (data.D1).
- *
- * usage: dataset_test line | order
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +9,7 @@
 #include "data/dataset.h"
 #include "harness/base/suite/unit.h"
 
-UNIT_TEST_OF("line", line_is_as_described)
+UNIT_TEST(line_is_as_described)
 {
     struct dataset *d = NULL;
     double sum_x = 0.0, sum_noise = 0.0, min_noise = 1.0, max_noise = -1.0;
@@ -41,7 +39,7 @@ UNIT_TEST_OF("line", line_is_as_described)
     assert_null(d);
 }
 
-UNIT_TEST_OF("line", line_follows_its_seed)
+UNIT_TEST(line_follows_its_seed)
 {
     struct dataset *a = NULL, *b = NULL, *c = NULL;
 
@@ -58,7 +56,7 @@ UNIT_TEST_OF("line", line_follows_its_seed)
 }
 
 /* data.D1 */
-UNIT_TEST_OF("order", every_epoch_is_a_permutation)
+UNIT_TEST(every_epoch_is_a_permutation)
 {
     static const size_t n_train[] = { 1, 2, 3, 7, 64, 1000, 1438 };
     unsigned char *seen = malloc(1438);
@@ -87,7 +85,7 @@ static size_t same_places(const struct dataset *d, uint64_t seed_a, uint64_t fro
 }
 
 /* data.D1: two independent permutations agree in 1 place on average. */
-UNIT_TEST_OF("order", seeds_and_epochs_differ)
+UNIT_TEST(seeds_and_epochs_differ)
 {
     const struct dataset d = { .n_train = 1438 };
 
@@ -99,7 +97,7 @@ UNIT_TEST_OF("order", seeds_and_epochs_differ)
 }
 
 /* data.D1: 4 workers' batches of 8, side by side, are one worker's batch of 32. */
-UNIT_TEST_OF("order", batches_do_not_know_ranks)
+UNIT_TEST(batches_do_not_know_ranks)
 {
     enum { W = 4, B = 8, STEPS = 70 };
     struct dataset *d = NULL;
@@ -124,7 +122,7 @@ UNIT_TEST_OF("order", batches_do_not_know_ranks)
 }
 
 /* Models name their default data set; a path is no name. */
-UNIT_TEST_OF("order", sources_are_found)
+UNIT_TEST(sources_are_found)
 {
     const struct dataset_source *digits = dataset_source_find("digits"), *made = dataset_source_find("synthetic");
     assert_non_null(digits);

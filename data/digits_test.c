@@ -2,7 +2,7 @@
 /*
  * digits_test.c - the reader of digits.csv: the right file, and every wrong one.
  *
- * usage: digits_test file|split|rows|ends|fuzz PATH-OF-DIGITS.CSV
+ * usage: digits_test DIGITS.CSV
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -99,7 +99,7 @@ static void refuse_line(size_t n, const char *with, const char *message)
     text_close(&t);
 }
 
-UNIT_TEST_OF("file", the_file_is_read)
+UNIT_TEST(the_file_is_read)
 {
     static const float first[8] = { 0.0f, 0.0f, 5.0f, 13.0f, 9.0f, 1.0f, 0.0f, 0.0f };
     struct dataset *d = NULL;
@@ -126,7 +126,7 @@ UNIT_TEST_OF("file", the_file_is_read)
 }
 
 /* Rows 4, 9, 14, ... are the test set, in order; the others train, in order. */
-UNIT_TEST_OF("split", every_fifth_row_is_for_testing)
+UNIT_TEST(every_fifth_row_is_for_testing)
 {
     struct dataset *d = NULL;
     struct text t;
@@ -160,7 +160,7 @@ UNIT_TEST_OF("split", every_fifth_row_is_for_testing)
     "10,11,12,13,14,15,16,10," \
     "10,11,12,13,14,15,16,10,"
 
-UNIT_TEST_OF("rows", wrong_rows_are_named)
+UNIT_TEST(wrong_rows_are_named)
 {
     refuse_line(3, ROW7 "1,2,3,17,5,6,7,8,9\n", ":3: pixel 60 is \"17\", not a whole number from 0 to 16");
     refuse_line(3, ROW7 "1,2,3,-1,5,6,7,8,9\n", ":3: pixel 60 is \"-1\", not a whole number from 0 to 16");
@@ -184,7 +184,7 @@ UNIT_TEST_OF("rows", wrong_rows_are_named)
                 ":20: longer than 193 bytes, the longest a row can be");
 }
 
-UNIT_TEST_OF("rows", a_nul_byte_is_refused)
+UNIT_TEST(a_nul_byte_is_refused)
 {
     struct text t;
 
@@ -198,7 +198,7 @@ UNIT_TEST_OF("rows", a_nul_byte_is_refused)
 }
 
 /* The longest right row: 16 everywhere, with CRLF. */
-UNIT_TEST_OF("rows", the_longest_row_fits)
+UNIT_TEST(the_longest_row_fits)
 {
     struct dataset *d = NULL;
     struct text t;
@@ -217,7 +217,7 @@ UNIT_TEST_OF("rows", the_longest_row_fits)
 }
 
 /* A table as spreadsheet programs save it. */
-UNIT_TEST_OF("ends", other_separators_and_a_byte_order_mark)
+UNIT_TEST(other_separators_and_a_byte_order_mark)
 {
     struct dataset *d = NULL, *same = NULL;
     struct text t;
@@ -238,7 +238,7 @@ UNIT_TEST_OF("ends", other_separators_and_a_byte_order_mark)
     text_close(&t);
 }
 
-UNIT_TEST_OF("ends", short_and_long_files)
+UNIT_TEST(short_and_long_files)
 {
     struct dataset *d = NULL;
     struct text t;
@@ -263,7 +263,7 @@ UNIT_TEST_OF("ends", short_and_long_files)
     text_close(&t);
 }
 
-UNIT_TEST_OF("ends", line_ends)
+UNIT_TEST(line_ends)
 {
     struct dataset *d = NULL, *same = NULL;
     struct text t;
@@ -282,7 +282,7 @@ UNIT_TEST_OF("ends", line_ends)
     text_close(&t);
 }
 
-UNIT_TEST_OF("file", files_that_cannot_be_read)
+UNIT_TEST(files_that_cannot_be_read)
 {
     struct dataset *d = NULL;
 
@@ -295,7 +295,7 @@ UNIT_TEST_OF("file", files_that_cannot_be_read)
 }
 
 /* Random damage: never a crash, never a value out of range, always a place in the message. */
-UNIT_TEST_OF("fuzz", damaged_files)
+UNIT_TEST(damaged_files)
 {
     static const char often[] = "0123456789,\n\r\t -+.\0xX\xff";
     uint64_t n_draw = 0;
@@ -340,6 +340,10 @@ UNIT_TEST_OF("fuzz", damaged_files)
 
 int main(int argc, char **argv)
 {
-    digits_path = argc == 3 ? argv[2] : NULL;
-    return unit_run("digits", argc == 3 ? argv[1] : NULL, NULL, NULL);
+    if (argc != 2) {
+        fprintf(stderr, "usage: digits_test DIGITS.CSV\n");
+        return 2;
+    }
+    digits_path = argv[1];
+    return unit_run("digits", NULL, NULL, NULL);
 }

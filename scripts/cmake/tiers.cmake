@@ -22,7 +22,7 @@ gradmark_names(GRADMARK_QUICK [[
     base\.(errors_text_files|options|files) world\.(threads|tasks|stop\.threads|mpi\.3|tcp\.suite\.3)
     net\.(inproc|zmq|shm|mpi_over_mpi|sim)\.3 compute\.(suite\.(cpu|cpu\.bf16|hollow)|allocation)
     allreduce\..*\.(inproc|mpi|sim)\.3 ps\.(wire_and_server|replica\.points|elastic\.points)
-    data\.digits\..* models\.(golden\.(lenet|resnet8)\.(1|2)|network\.facts|linear\.(gradient|converges))
+    data\.digits models\.(golden\.(lenet|resnet8)\.(1|2)|network\.facts|linear\.(gradient|converges))
     measure\.(interval|paired|steady|steps)
     train\.exchange\.(threads|sim)\.(none|single|allreduce|ps) train\.exchange\.mpi\.(allreduce|ps) models\.(pipeline|shard)
     campaign\.(verdict|table) report\.(record|table|manifest) accept\.judge lib\.alone
