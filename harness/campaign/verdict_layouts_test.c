@@ -157,6 +157,35 @@ KIT_TEST(which_wins_and_why)
     }
 }
 
+/* Nine pairs of about 2 x and one of 16 x: of a difference that is told, the median is told beside the mean. */
+KIT_TEST(single_launches_that_are_far_off)
+{
+    static const struct made_layout point[] = { { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1, NAN, 1 }, 1, 1 },
+                                                { { IN_MODEL "allreduce", 1, 0, 3, 1000, 1, NAN, 2 }, 2, 1 },
+                                                { { IN_MODEL "allreduce", 2, 0, 3, 500, 1, NAN, 3 }, 1, 2 } };
+    struct launch launch[3][10] = { { { 0 } } };
+    struct campaign c;
+
+    made_open_layouts(&c, *state, point, 3, false);
+    for (int p = 0; p < 3; p++) {
+        for (int n = 0; n < 10; n++) {
+            launch[p][n] = c.point[p].launch[0];
+            launch[p][n].throughput_samples_per_s = p == 2 ? 500 : p == 0 && n == 9 ? 8000 : 1000 + 10 * n;
+        }
+        free(c.point[p].launch);
+        c.point[p].launch = launch[p];
+        c.point[p].n_launches = 10;
+    }
+    char *text = made_text(&c, campaign_verdict);
+    assert_non_null(strstr(text,
+                           "lenet, 2 ranks: 2x1x1 is faster than 2x1x2: 2.55 x the samples/s (95 %: 1.61 to 4.05); "
+                           "single launches are far off, the median is 2.09 x.\n"));
+    free(text);
+    for (int p = 0; p < 3; p++)
+        c.point[p].launch = NULL;
+    campaign_close(&c);
+}
+
 /* What is said of values of an option (--over), from made-up launches. */
 
 /* A point of allreduce with so many workers and this batch, of three launches: speed / 1.01, speed, speed x 1.01, in an
