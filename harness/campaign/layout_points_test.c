@@ -108,7 +108,7 @@ KIT_TEST(a_column_of_layouts)
     struct campaign c;
 
     made_open_layouts(&c, *state, LAYOUTS, N_LAYOUTS, false);
-    char *text = made_text(&c, campaign_print);
+    char *text = made_text(&c, made_print_whole);
     made_squeeze(text);
     assert_true(strncmp(text, TABLE, strlen(TABLE)) == 0);
     assert_int_equal(text[strlen(TABLE)], '\n');

@@ -4,7 +4,6 @@
 
 #include "harness/base/suite/printed.h"
 #include "harness/campaign/suite/campaign_test_kit.h"
-#include "harness/report/table.h"
 
 /* One more launch of a point: 100 samples/s times `speed`, and these keys in its summary. */
 static void take(struct campaign *c, struct point *p, struct kit *k, double speed, const char *keys)
@@ -172,17 +171,6 @@ KIT_TEST(launches_that_are_not_steady)
     campaign_close(&c);
 }
 
-/* campaign_print() without steps, and its table as wide as it is: a row ends in its marks. */
-static enum rc print_whole(const struct campaign *c, FILE *to)
-{
-    enum rc rc;
-
-    TRY(campaign_print_results(c, table_print, to));
-    campaign_print_notes(c, to);
-out:
-    return rc;
-}
-
 /* Last words of the row of a mode. */
 static void assert_row_ends(const char *text, const char *mode, const char *expected)
 {
@@ -201,7 +189,7 @@ KIT_TEST(the_table_marks_points)
     struct point *none = made_add(&c, "lenet", "none", 2);
     take(&c, none, *state, 1, QUIET STATE("reached"));
     take(&c, none, *state, 1, QUIET STATE("reached"));
-    char *text = made_text(&c, print_whole);
+    char *text = made_text(&c, made_print_whole);
     assert_null(strstr(text, "disturbed"));
     assert_null(strstr(text, "unsteady"));
     assert_null(strstr(text, "marked"));
@@ -209,14 +197,14 @@ KIT_TEST(the_table_marks_points)
     struct point *ps = made_add(&c, "lenet", "ps", 2);
     take(&c, ps, *state, 1, QUIET STATE("switch"));
     take(&c, ps, *state, 1, QUIET STATE("reached"));
-    text = made_text(&c, print_whole);
+    text = made_text(&c, made_print_whole);
     assert_null(strstr(text, "disturbed"));
     assert_row_ends(text, "lenet  none", "         -");
     assert_row_ends(text, "lenet  ps", "    1 of 2");
     assert_non_null(strstr(text, "\nlenet ps, 2 workers: unsteady in 1 of 2 launches: the speed switched in 1\n"));
     free(text);
     take(&c, ps, *state, 1, TAKEN("0", "1", "0.5") STATE("reached"));
-    text = made_text(&c, print_whole);
+    text = made_text(&c, made_print_whole);
     assert_row_ends(text, "model", "disturbed  unsteady");
     assert_row_ends(text, "lenet  none", "        -         -");
     assert_row_ends(text, "lenet  ps", "   1 of 3    1 of 3");

@@ -269,7 +269,7 @@ KIT_TEST(table_and_verdict_tell_it)
     char *text;
 
     open_strong(&c, *state, 64);
-    text = made_text(&c, campaign_print);
+    text = made_text(&c, made_print_whole);
     made_squeeze(text);
     assert_non_null(
         strstr(text, "model mode workers batch each cores samples/s 95 % interval strong efficiency of bound"));
@@ -286,7 +286,7 @@ KIT_TEST(table_and_verdict_tell_it)
     c.point[0].tuned_lr = 0.5;
     c.point[1].batch_per_worker_count = 0; /* not launched yet */
     c.point[1].global_batch_count = 32;
-    text = made_text(&c, campaign_print);
+    text = made_text(&c, made_print_whole);
     made_squeeze(text);
     assert_non_null(
         strstr(text, "model mode workers batch each lr cores samples/s 95 % interval strong efficiency of "));
@@ -306,7 +306,7 @@ KIT_TEST(weak_scaling_has_no_line_of_its_own)
     char *text = made_text(&c, campaign_verdict);
     assert_null(strstr(text, "scaling"));
     free(text);
-    text = made_text(&c, campaign_print);
+    text = made_text(&c, made_print_whole);
     assert_null(strstr(text, "strong"));
     assert_null(strstr(text, "batch each"));
     free(text);

@@ -3,7 +3,6 @@
  * table_test.c - the table of campaigns whose every figure was worked out by hand; intervals as in verdict_test.c.
  */
 #include "harness/campaign/suite/campaign_test_kit.h"
-#include "harness/report/table.h"
 
 /* Every other figure is 0.5, 1 and 1.5 times its mean: half of its interval is 4.30265 / root 12, 1.24207, times that.
  */
@@ -71,18 +70,6 @@ static const char TABLE[] =
     "a setting with one run: its interval is within that run; efficiency and step have none.\n"
     "* more threads of workers than cores\n"
     "+ the server shares the workers' cores\n";
-
-/* campaign_print() with tables as wide as they are. */
-static enum rc print_whole(const struct campaign *c, FILE *to)
-{
-    enum rc rc;
-
-    TRY(campaign_print_results(c, table_print, to));
-    TRY(campaign_print_steps(c, table_print, to));
-    campaign_print_notes(c, to);
-out:
-    return rc;
-}
 
 KIT_TEST(every_figure_of_the_table)
 {
@@ -194,7 +181,7 @@ KIT_TEST(rates_that_were_tuned)
     c.point[2].tuned_lr = 0.025;
     c.point[2].launch[1].seconds_to_target_s = NAN;
     c.point[2].launch[1].samples_to_target_count = NAN;
-    char *text = made_text(&c, print_whole);
+    char *text = made_text(&c, made_print_whole);
     made_squeeze(text);
     assert_non_null(strstr(text, "model mode workers lr cores samples/s "));
     assert_non_null(strstr(text, "\nlenet single 1 - 1 1.25 k "));
@@ -282,7 +269,7 @@ KIT_TEST(simulated_launches_need_no_interval)
 
     made_open(&c, *state, point, 2, true);
     c.point[1].launch[0].step_mean_s = 0.0123456;
-    char *text = made_text(&c, print_whole);
+    char *text = made_text(&c, made_print_whole);
     made_squeeze(text);
     assert_non_null(strstr(text, "lenet none 2 2 1.5 k 1.35 k .. 1.8 k 0.750 1 of 1 failed "));
     assert_non_null(strstr(text, "lenet none 2 12346 1050 1010 1015 - 1025 30\n"));

@@ -16,6 +16,7 @@
 #include "harness/base/suite/unit.h"
 #include "harness/campaign/campaign.h"
 #include "harness/report/suite/report_kit.h"
+#include "harness/report/table.h"
 
 enum { MADE_LAUNCHES = 3, MADE_STEPS = 3, MADE_CORES = 2 };
 
@@ -257,6 +258,19 @@ static inline char *made_text(const struct campaign *c, made_print_fn *print)
     assert_int_equal(print(c, p.to), RC_OK);
     char *text = printed_end(&p);
     return text;
+}
+
+/* campaign_print() with tables as wide as they are. */
+static inline enum rc made_print_whole(const struct campaign *c, FILE *to)
+{
+    enum rc rc;
+
+    TRY(campaign_print_results(c, table_print, to));
+    fprintf(to, "\n");
+    TRY(campaign_print_steps(c, table_print, to));
+    campaign_print_notes(c, to);
+out:
+    return rc;
 }
 
 /* In place: blanks squeezed to one, dashes of a rule to one. */
