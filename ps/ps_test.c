@@ -459,8 +459,10 @@ static void silence_follows_the_measured_step(void **state)
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     assert_int_equal(world_run(threads, &opts, N_LOSS_WORKERS + 1, slow_body, &c), RC_TIMEOUT);
     assert_non_null(strstr(rc_message(), "no message from any rank after 20 ms"));
-    c.step_ns = 1000000000; /* 20 s of silence */
-    c.n_pauses = 2;
+    /* 6 s of silence of the 20 that are allowed. An answer has 5 s to be taken, long enough without a core. */
+    c.server_timeout_ms = 5000;
+    c.step_ns = 1000000000;
+    c.n_pauses = UINT64_C(6000000000) / LOSS_PAUSE_NS;
     assert_int_equal(world_run(threads, &opts, N_LOSS_WORKERS + 1, slow_body, &c), RC_OK);
 }
 
