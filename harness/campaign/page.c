@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* page.c - what a page says first, and the order of its parts. */
 #include "harness/campaign/page.h"
-#include "harness/base/terminal.h"
 
 #include <ctype.h>
 #include <jansson.h>
