@@ -61,6 +61,10 @@ enum rc host_parts_open(struct host_parts *out, const struct collective_env *env
     if (env->timeout_ms > 0)
         out->limit_ns = (uint64_t)env->timeout_ms * 1000000u;
     TRY(world_host_group(w, &out->group, &out->host, &out->n_hosts));
+    if (w->memories_are_apart && out->n_hosts < w->n_ranks)
+        FAIL(RC_UNSUPPORTED,
+             "the ranks of a host have no memory in common, in which reducers shm and hierarchical sum; "
+             "use --reducer ring");
     n_slots = N_SHORT_SLOTS * short_slot_elems(out->group->n_ranks) + out->n_slot_elems;
     n_bytes = counts_bytes(out->group->n_ranks) + (has_slots ? n_slots * sizeof(float) : 0);
     TRY(world_share_open(out->group, n_bytes, &out->share));

@@ -180,6 +180,16 @@ out:
     return rc;
 }
 
+/* In virtual time. The link between hosts is the slowest of a ring. */
+static struct rates rates_of_world(const struct world *w)
+{
+    const bool is_one_host = w->n_host_ranks == w->n_ranks;
+
+    return (struct rates){ .alpha_s = is_one_host ? w->local_latency_s : w->link_latency_s,
+                           .bytes_per_s = is_one_host ? w->local_bytes_per_s : w->link_bytes_per_s,
+                           .memory_bytes_per_s = w->memory_bytes_per_s };
+}
+
 enum rc rates_measure(struct rates *out, const struct collective_env *env)
 {
     struct world *w = env->transport->world;
@@ -187,9 +197,7 @@ enum rc rates_measure(struct rates *out, const struct collective_env *env)
 
     *out = (struct rates){ .bytes_per_s = INFINITY, .memory_bytes_per_s = INFINITY };
     if (w->ops->module.caps & WORLD_VIRTUAL_TIME)
-        *out = (struct rates){ .alpha_s = w->link_latency_s,
-                               .bytes_per_s = w->link_bytes_per_s,
-                               .memory_bytes_per_s = w->memory_bytes_per_s };
+        *out = rates_of_world(w);
     else
         TRY(measure(out, env));
     TRY(agree(out, w));

@@ -89,6 +89,8 @@ out:
 static bool find_work(struct stage_env *env, const struct collective_ops **ops, size_t *n_bytes, int *n)
 {
     const struct criteria *c = env->criteria;
+    const struct collective_hosts hosts = { env->world->n_ranks, env->world->n_host_ranks,
+                                            env->world->memories_are_apart };
 
     if (env->world->n_ranks < 2) {
         stage_why(env, ACCEPT_COLLECTIVES, "one rank has nobody to sum with");
@@ -96,7 +98,7 @@ static bool find_work(struct stage_env *env, const struct collective_ops **ops, 
     }
     if (collective_find(ops, &collective_kind, c->reducer) != RC_OK ||
         collective_require(&collective_kind, *ops, COLL_ALLREDUCE) != RC_OK ||
-        collective_check_hosts(&collective_kind, *ops, env->world->n_ranks, env->world->n_host_ranks) != RC_OK ||
+        collective_check_hosts(&collective_kind, *ops, &hosts) != RC_OK ||
         sizes_parse(n_bytes, n, c->collective_bytes) != RC_OK) {
         stage_why(env, ACCEPT_COLLECTIVES, "%s", rc_message());
         return false;

@@ -54,23 +54,24 @@ static bool measures(const struct bench *b, int lane, enum comm_placement placem
     return is_exchange || (b->lane[lane].kind == COMM_LANE_REDUCER && b->r.terms->out_of_place && !b->r.device);
 }
 
-static bool wants_shared(const struct comm_terms *terms, const struct comm_lane *lane)
+static bool wants_shared(const struct comm_terms *terms, const struct comm_lane *lane, bool memories_are_apart)
 {
     if (lane->kind != COMM_LANE_REDUCER || terms->memory == COMM_MEMORY_PRIVATE)
         return false;
-    return terms->memory == COMM_MEMORY_SHARED || lane->ops->module.caps & COLL_SHARED;
+    return terms->memory == COMM_MEMORY_SHARED || (lane->ops->module.caps & COLL_SHARED && !memories_are_apart);
 }
 
-/* Memory where all ranks share a host, else links. Of a barrier none; sendrecv between hosts is the ceiling itself. */
+/* Memory where all ranks have one in common, else links. Of a barrier none; sendrecv is that of links itself. */
 static void choose_ceiling(struct bench *b)
 {
     const enum comm_type type = b->r.terms->type;
+    const bool is_memory = b->n_hosts == 1 && !b->r.world->memories_are_apart;
 
-    if (b->r.device || type == COMM_BARRIER || (type == COMM_SENDRECV && b->n_hosts > 1))
+    if (b->r.device || type == COMM_BARRIER || (type == COMM_SENDRECV && !is_memory))
         return;
-    b->lane[b->n_lanes].name = b->n_hosts > 1 ? "link" : "memory";
-    b->lane[b->n_lanes].kind = b->n_hosts > 1 ? COMM_LANE_EXCHANGE : COMM_LANE_ONE_PASS;
-    for (int i = 0; i < b->n_lanes && b->n_hosts == 1; i++) /* bench.B6 */
+    b->lane[b->n_lanes].name = is_memory ? "memory" : "link";
+    b->lane[b->n_lanes].kind = is_memory ? COMM_LANE_ONE_PASS : COMM_LANE_EXCHANGE;
+    for (int i = 0; i < b->n_lanes && is_memory; i++) /* bench.B6 */
         b->is_shared[b->n_lanes] |= b->is_shared[i];
     b->index[b->n_lanes++] = b->r.terms->n_lanes;
 }
@@ -94,7 +95,7 @@ size_t comm_bench_bytes(const struct comm_terms *terms, int n_host_ranks)
     bool shares = false;
 
     for (int i = 0; i < terms->n_lanes; i++)
-        shares = shares || wants_shared(terms, &terms->lane[i]);
+        shares = shares || wants_shared(terms, &terms->lane[i], false);
     return region_bytes(terms, rotated_bytes) * (size_t)(2 + shares * (1 + terms->out_of_place)) + rotated_bytes;
 }
 
@@ -215,7 +216,8 @@ static void plan(struct bench *b, struct compute *compute)
     for (; b->n_lanes < terms->n_lanes; b->n_lanes++) {
         b->lane[b->n_lanes] = terms->lane[b->n_lanes];
         b->index[b->n_lanes] = b->n_lanes;
-        b->is_shared[b->n_lanes] = !b->r.is_hollow && !b->r.device && wants_shared(terms, &terms->lane[b->n_lanes]);
+        b->is_shared[b->n_lanes] = !b->r.is_hollow && !b->r.device &&
+                                   wants_shared(terms, &terms->lane[b->n_lanes], b->r.world->memories_are_apart);
     }
     choose_ceiling(b);
     comm_pace_init(&b->pace, &terms->plan, b->r.is_virtual);
@@ -516,6 +518,8 @@ double comm_results_bus_factor(const struct comm_results *r, enum comm_type type
 
     if (row->lane < r->n_lanes || r->ceiling != COMM_LANE_EXCHANGE)
         return factor;
+    if (r->n_hosts == 1) /* each rank has its link */
+        return 1;
     return r->n_link_streams * factor / comm_bus_factor(type, r->n_hosts);
 }
 

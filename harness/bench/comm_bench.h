@@ -76,7 +76,7 @@ struct comm_results {     /* on rank 0 */
     struct comm_row *row; /* size by size, lane by lane, the ceiling last; owned */
     int n_rows, n_lanes, n_ranks, n_hosts;
     bool is_virtual, is_hollow, has_ceiling, is_on_device; /* bench.B7 */
-    enum comm_lane_kind ceiling;                           /* ONE_PASS: all ranks share a host; EXCHANGE: they do not */
+    enum comm_lane_kind ceiling;                           /* ONE_PASS: all ranks share memory; EXCHANGE: they do not */
     int n_link_streams;                  /* its streams from one host to others at once; maximum over hosts */
     bool is_shared[COMM_MOST_LANES + 1]; /* is the memory of a lane shared? */
     bool spins[COMM_MOST_LANES + 1];     /* do the ranks of a lane spin while they wait? */
@@ -98,7 +98,7 @@ void comm_results_close(struct comm_results *r); /* accepts zeroed ones */
 const struct comm_row *comm_results_ceiling(const struct comm_results *r, size_t n_bytes);
 /* The factor from a row's algbw to busbw. It applies to the ceiling of links too: each link carries n_link_streams
  * messages at once. An optimal algorithm sends the bytes of a host's ranks over the link as if they were one rank. So
- * the factor is that of h hosts, not of n ranks. */
+ * the factor is that of h hosts, not of n ranks. On one host each rank has a link: 1. */
 double comm_results_bus_factor(const struct comm_results *r, enum comm_type type, const struct comm_row *row);
 /* The main placement of a row: in place, if that was measured. */
 enum comm_placement comm_row_main(const struct comm_row *row);

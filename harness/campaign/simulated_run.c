@@ -72,7 +72,9 @@ enum rc simulated_check_hosts(const struct used_cluster *c, const char *reducer,
     if (!reducer[0])
         return RC_OK;
     TRY(collective_find(&ops, &collective_kind, reducer));
-    TRY(collective_check_hosts(&collective_kind, ops, n_gpus, c->cluster.n_ranks_per_host));
+    const struct collective_hosts hosts = { n_gpus, c->cluster.n_ranks_per_host,
+                                            cluster_memories_are_apart(&c->cluster, n_gpus) };
+    TRY(collective_check_hosts(&collective_kind, ops, &hosts));
 out:
     return rc;
 }

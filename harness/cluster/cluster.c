@@ -133,6 +133,13 @@ enum rc cluster_check_compute(const struct cluster *c)
                     c->name, names);
 }
 
+bool cluster_memories_are_apart(const struct cluster *c, int n_workers)
+{
+    const bool is_slower = c->server_memory_bytes_per_s > 0 && c->server_memory_bytes_per_s < c->memory_bytes_per_s;
+
+    return n_workers > 1 && c->n_ranks_per_host > 1 && (c->staging_bytes_per_s > 0 || is_slower);
+}
+
 enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks)
 {
     const int n_placed = c->server_placement == SERVERS_BESIDE ? n_workers : n_ranks;

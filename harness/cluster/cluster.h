@@ -105,6 +105,10 @@ enum rc cluster_check(const struct cluster *c, int n_workers, int n_ranks) MUST_
 /* RC_INVAL: the description lacks a rate of computing (cluster.unlimited); names them all. For a user of a cluster to
  * which nothing else says how long computing takes, as profiles of replayed models do. */
 enum rc cluster_check_compute(const struct cluster *c) MUST_CHECK;
+/* Has each of n_workers its own memory, as a GPU has, though they share hosts? Then none sums in the memory of another.
+ * A description says so by staging_bytes_per_s, or by a server_memory_bytes_per_s below memory_bytes_per_s: a server
+ * streams through the memory of its host, and workers with a faster one have another. Pure. */
+bool cluster_memories_are_apart(const struct cluster *c, int n_workers);
 /* Name of preset i; NULL after the last. */
 const char *cluster_preset_name(int i);
 bool cluster_is_preset(const char *name);

@@ -120,9 +120,17 @@ enum rc collective_require(const struct module_kind *kind, const struct collecti
     return RC_OK;
 }
 
-enum rc collective_check_hosts(const struct module_kind *kind, const struct collective_ops *ops, int n_ranks,
-                               int n_host_ranks)
+enum rc collective_check_hosts(const struct module_kind *kind, const struct collective_ops *ops,
+                               const struct collective_hosts *hosts)
 {
+    const int n_ranks = hosts->n_ranks, n_host_ranks = hosts->n_host_ranks;
+    const bool sums_in_memory = ops->module.caps & COLL_SHARED && !(ops->module.caps & COLL_OPAQUE);
+
+    if (sums_in_memory && hosts->memories_are_apart)
+        return rc_raise(RC_INVAL,
+                        "%s %s: sums in memory that the ranks of a host share, but in this cluster each has its own, "
+                        "as a GPU; use another %s, such as ring",
+                        kind->what, ops->module.name, kind->what);
     if (!(ops->module.caps & COLL_ONE_HOST) || n_host_ranks <= 0 || n_ranks <= n_host_ranks)
         return RC_OK;
     return rc_raise(

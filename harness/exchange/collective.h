@@ -49,8 +49,9 @@
  *       costs, messages and bits are those in place. With one rank it is a copy, which costs do not include. Not for
  *       COLL_DEVICE, nor with 16 bits a float. A8 holds for input as for data; if only one of them is in a share,
  *       both go through memory of the algorithm.
- *   A12 COLL_ONE_HOST: all ranks must be on one host. Otherwise open() is RC_UNSUPPORTED; collective_check_hosts()
- *       reports that before there is a world.
+ *   A12 COLL_ONE_HOST: all ranks must be on one host. COLL_SHARED, unless COLL_OPAQUE has it choose another one: ranks
+ *       of a host must have a memory in common (world.memories_are_apart). Otherwise open() is RC_UNSUPPORTED;
+ *       collective_check_hosts() reports that before there is a world.
  */
 #ifndef HARNESS_EXCHANGE_COLLECTIVE_H
 #define HARNESS_EXCHANGE_COLLECTIVE_H
@@ -193,9 +194,14 @@ struct collective_cost collective_round_cost(size_t n_elems, enum wire_format wi
 /* exchange.A6, for all of types (bits). */
 enum rc collective_require(const struct module_kind *kind, const struct collective_ops *ops, unsigned types) MUST_CHECK;
 
-/* RC_INVAL: exchange.A12 forbids n_ranks ranks with n_host_ranks on each host. n_host_ranks 0: not known, RC_OK. */
-enum rc collective_check_hosts(const struct module_kind *kind, const struct collective_ops *ops, int n_ranks,
-                               int n_host_ranks) MUST_CHECK;
+struct collective_hosts {      /* of the ranks */
+    int n_ranks, n_host_ranks; /* on each host; 0: not known */
+    bool memories_are_apart;   /* those of a host have none in common: cluster_memories_are_apart() */
+};
+
+/* RC_INVAL: exchange.A12 forbids such hosts. */
+enum rc collective_check_hosts(const struct module_kind *kind, const struct collective_ops *ops,
+                               const struct collective_hosts *hosts) MUST_CHECK;
 
 /* RC_UNSUPPORTED: exchange.A10; the message names the algorithms that have it. */
 enum rc collective_require_narrow(const struct module_kind *kind, const struct collective_ops *ops) MUST_CHECK;

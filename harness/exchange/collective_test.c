@@ -117,19 +117,39 @@ static void missing_types_are_refused_with_who_has_them_A6(void **state)
     }
 }
 
+static enum rc check_hosts(const struct collective_ops *ops, int n_ranks, int n_host_ranks, bool memories_are_apart)
+{
+    return collective_check_hosts(&made_kind, ops,
+                                  &(struct collective_hosts){ n_ranks, n_host_ranks, memories_are_apart });
+}
+
 static void several_hosts_are_refused_where_one_is_needed_A12(void **state)
 {
     static const struct collective_ops near = MADE("delta", COLL_ALLREDUCE | COLL_ONE_HOST);
     static const int not_known = 0;
 
     (void)state;
-    assert_int_equal(collective_check_hosts(&made_kind, &first, 4, 1), RC_OK);
-    assert_int_equal(collective_check_hosts(&made_kind, &near, 4, 4), RC_OK);
-    assert_int_equal(collective_check_hosts(&made_kind, &near, 4, 8), RC_OK);
-    assert_int_equal(collective_check_hosts(&made_kind, &near, 4, not_known), RC_OK);
-    assert_int_equal(collective_check_hosts(&made_kind, &near, 5, 4), RC_INVAL);
+    assert_int_equal(check_hosts(&first, 4, 1, false), RC_OK);
+    assert_int_equal(check_hosts(&near, 4, 4, false), RC_OK);
+    assert_int_equal(check_hosts(&near, 4, 8, false), RC_OK);
+    assert_int_equal(check_hosts(&near, 4, not_known, false), RC_OK);
+    assert_int_equal(check_hosts(&near, 5, 4, false), RC_INVAL);
     assert_non_null(strstr(rc_message(), "reducer delta: "));
     assert_non_null(strstr(rc_message(), "4 of the 5 ranks"));
+}
+
+static void memory_in_common_is_needed_to_sum_in_it_A12(void **state)
+{
+    static const struct collective_ops shared = MADE("delta", COLL_ALLREDUCE | COLL_SHARED);
+    static const struct collective_ops chooser = MADE("omega", COLL_ALLREDUCE | COLL_SHARED | COLL_OPAQUE);
+
+    (void)state;
+    assert_int_equal(check_hosts(&shared, 4, 4, false), RC_OK);
+    assert_int_equal(check_hosts(&first, 4, 4, true), RC_OK);
+    assert_int_equal(check_hosts(&chooser, 4, 4, true), RC_OK);
+    assert_int_equal(check_hosts(&shared, 4, 4, true), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "reducer delta: "));
+    assert_non_null(strstr(rc_message(), "use another reducer"));
 }
 
 static void wrong_calls_do_not_run(void **state)
@@ -215,6 +235,7 @@ int main(void)
         cmocka_unit_test(algorithms_are_found_by_name),
         cmocka_unit_test(missing_types_are_refused_with_who_has_them_A6),
         cmocka_unit_test(several_hosts_are_refused_where_one_is_needed_A12),
+        cmocka_unit_test(memory_in_common_is_needed_to_sum_in_it_A12),
         cmocka_unit_test(wrong_calls_do_not_run),
         cmocka_unit_test(messages_of_16_bits_need_the_cap_A10),
     };

@@ -263,11 +263,17 @@ out:
     return rc;
 }
 
+static bool memories_are_apart(const struct train_job *job)
+{
+    return job->world->module.caps & WORLD_VIRTUAL_TIME && cluster_memories_are_apart(&job->cluster, job->n_workers);
+}
+
 /* Are parameters and gradients in memory that the workers of a host share? Where an algorithm adds in it. */
 static bool shares_memory(const struct train_job *job)
 {
     return job->n_workers > 1 && job->shard.n_shards <= 1 && job->collective &&
-           job->collective->module.caps & COLL_SHARED && job->compute->touches_memory && job->compute->host_memory;
+           job->collective->module.caps & COLL_SHARED && job->compute->touches_memory && job->compute->host_memory &&
+           !memories_are_apart(job);
 }
 
 /* How gradients are exchanged, where the mode does that. */
@@ -346,9 +352,11 @@ static enum rc check_hosts(const struct train_job *job)
                              : caps & WORLD_LAUNCHED   ? world_launcher().n_host_ranks
                                                        : 0;
 
+    const struct collective_hosts hosts = { job->n_workers, n_host_ranks, memories_are_apart(job) };
+
     if (!job->collective || is_layout)
         return RC_OK;
-    return rc_prefix(collective_check_hosts(&collective_kind, job->collective, job->n_workers, n_host_ranks), "--");
+    return rc_prefix(collective_check_hosts(&collective_kind, job->collective, &hosts), "--");
 }
 
 /* Mode and world, and what depends on them alone: compute, ranks, transport, collective, cluster. */

@@ -54,13 +54,17 @@ static enum rc check_reducer(const struct collective_ops *ops, const struct run 
 {
     const struct job_facts facts = { .n_workers = run->machine.n_ranks };
     const void *opts = module_options(&run->opts->modules, comm_kinds, &ops->module);
+    const struct machine *m = &run->machine;
+    const struct collective_hosts hosts = {
+        m->n_ranks, ranks_of_a_host(m), machine_is_virtual(m) && cluster_memories_are_apart(&m->cluster, m->n_ranks)
+    };
     enum rc rc;
 
     TRY(collective_require(&collective_kind, ops, comm_collective_type(run->terms.type)));
     TRY(module_check_world(&collective_kind, &ops->module, &world_kind, &run->machine.world->module));
     if (ops->module.caps & COLL_DEVICE && !(run->machine.compute->module.caps & COMPUTE_SIDE))
         FAIL(RC_UNSUPPORTED, "%s needs GPUs, but --compute is %s", ops->module.name, run->machine.compute->module.name);
-    TRY(collective_check_hosts(&collective_kind, ops, run->machine.n_ranks, ranks_of_a_host(&run->machine)));
+    TRY(collective_check_hosts(&collective_kind, ops, &hosts));
     if (ops->module.check)
         TRY(ops->module.check(opts, &facts));
 out:

@@ -263,8 +263,11 @@ struct world { /* first member of each implementation's struct */
     double flops_per_s;                    /* sim: of this rank; else 0 */
     double memory_bytes_per_s;             /* sim: likewise */
     struct collective_software collective; /* sim: of this rank; else zeros */
+    bool memories_are_apart;               /* sim: cluster_memories_are_apart(), of the run; else false */
     double link_bytes_per_s;               /* sim: of this rank's host link; else 0 */
     double link_latency_s;                 /* sim: one way, host to host; else 0 */
+    double local_bytes_per_s;              /* sim: between ranks of a host; else 0 */
+    double local_latency_s;                /* sim: one way, between ranks of a host; else 0 */
     const char *interface; /* world_opts.interface; NULL or "": none, or the world is not mpi or tcp. In tcp on
                                     several hosts, if not given: the address by which rank 0 and this rank have found
                                     each other */
