@@ -67,16 +67,17 @@ struct window { /* measure.E3, the rounds it consists of */
     size_t n_rounds;
 };
 
-/* measure.E3: between the first and the last step of overlapped runs. */
+/* measure.E3 */
 static void find_window(struct window *w, const struct steps *in)
 {
-    const bool is_between = in->overlapped && in->n_steps > 2;
+    const bool is_later = (in->overlapped || in->staged) && in->n_steps > 2;
+    const bool is_earlier = is_later && (in->overlapped || in->n_steps > 3);
 
     *w = (struct window){ .to_ns = UINT64_MAX };
     for (size_t i = 0; i < in->n_workers; i++) {
         const struct step_stamp *s = worker_stamps(in, i);
-        const uint64_t from_ns = is_between ? s[0].end_ns : s[0].start_ns;
-        const uint64_t to_ns = s[in->n_steps - (is_between ? 2 : 1)].end_ns;
+        const uint64_t from_ns = is_later ? s[0].end_ns : s[0].start_ns;
+        const uint64_t to_ns = s[in->n_steps - (is_earlier ? 2 : 1)].end_ns;
 
         w->from_ns = from_ns > w->from_ns ? from_ns : w->from_ns;
         w->to_ns = to_ns < w->to_ns ? to_ns : w->to_ns;

@@ -10,7 +10,8 @@
  *       asynchronous mode one update per worker on average.
  *   E3  Only time in which every worker trained counts: from the latest first start to the earliest last end.
  *       Overlapped runs of at least three steps exclude two of them: the first has nothing to wait for, and the last
- *       also waits for its own exchange.
+ *       also waits for its own exchange. So do staged ones, whose first has no exchange of later stages to wait for,
+ *       and whose last ends with all stages; of three steps they keep the last.
  *   E4  compute, wait, wire, server and apply are measured. wait is for the latest worker of a synchronous mode, and
  *       while servers hold replies back for other workers. rest is the remainder of a step (a wake-up, a copy), and
  *       never negative. compute + wait + wire + server + apply + rest is exactly the mean step of a worker, and of all
@@ -68,6 +69,7 @@ struct steps {                      /* borrowed */
     double messages_per_step_count; /* with a gradient, that servers apply or drop (late_count); 0: never dropped */
     const size_t *batch_count;      /* [n_workers]: samples per step of each worker; the value above is their mean;
                                        NULL: all are equal */
+    bool staged;                    /* a step waits for the exchange that later stages made in the step before */
 };
 
 struct steps_summary {

@@ -332,7 +332,7 @@ static int check_large(summarise_fn *summarise)
     enum { W = 512, N = 500 };
     struct step_stamp *stamp = calloc((size_t)W * N, sizeof *stamp);
     uint64_t *end_ns = malloc((size_t)W * N * sizeof *end_ns);
-    struct steps in = { stamp, W, N, 1, false, false, 0, NULL };
+    struct steps in = { stamp, W, N, 1, false, false, 0, NULL, false };
     struct steps_summary s;
     uint64_t to_ns = UINT64_MAX;
     size_t n_inside = 0;
@@ -441,6 +441,44 @@ static void overlapped_run(struct run *run, size_t n_steps)
         }
 }
 
+/* The first step takes 10 us, each other one 16; but the last one 25, with what other stages do behind it. */
+static void staged_run(struct run *run, size_t n_steps)
+{
+    begin(run, 2, n_steps, 8, true);
+    run->in.staged = true;
+    for (size_t w = 0; w < 2; w++)
+        for (size_t t = 0; t < n_steps; t++) {
+            struct step_stamp *p = at(run, w, t);
+
+            p->start_ns = t == 0 ? 1000 * US : p[-1].end_ns;
+            p->ready_ns = p->start_ns + 10 * US;
+            p->end_ns = p->start_ns + (t == 0 ? 10 : t + 1 == n_steps ? 25 : 16) * US;
+            p->exchange_ns = p->end_ns - p->ready_ns;
+        }
+}
+
+/* measure.E3: nor does the throughput of stages. */
+static int check_stages(summarise_fn *summarise)
+{
+    static const struct {
+        size_t n_steps, n_rounds;
+        double round_s;
+    } of[] = { { 2, 2, 17.5e-6 }, { 3, 2, 20.5e-6 }, { 4, 2, 16e-6 }, { 40, 38, 16e-6 } };
+    static struct run run;
+    struct steps_summary s;
+    int n_failures = 0;
+
+    for (size_t i = 0; i < N_ELEMS(of); i++) {
+        staged_run(&run, of[i].n_steps);
+        if (summarise(&s, &run.in) != RC_OK)
+            return n_failures + 1;
+        n_failures += expect(s.n_rounds == of[i].n_rounds, "E3 rounds of stages");
+        n_failures +=
+            expect(near(s.throughput_samples_per_s.mean, 2 * 8 / of[i].round_s, 1e-12), "E3 throughput of stages");
+    }
+    return n_failures;
+}
+
 /* measure.E3: what a run has of an overlapped exchange does not depend on how many steps it has. */
 static int check_drain(summarise_fn *summarise)
 {
@@ -470,8 +508,8 @@ static int check_drain(summarise_fn *summarise)
 int steps_suite(summarise_fn *summarise)
 {
     static int (*const check[])(summarise_fn * summarise) = {
-        check_synchronous, check_asynchronous, check_window,    check_warmup, check_steady, check_cost,  check_overlap,
-        check_drain,       check_loss,         check_staleness, check_ties,   check_large,  check_errors
+        check_synchronous, check_asynchronous, check_window, check_warmup,    check_steady, check_cost,  check_overlap,
+        check_drain,       check_stages,       check_loss,   check_staleness, check_ties,   check_large, check_errors
     };
     int n_failures = 0;
 
