@@ -448,7 +448,7 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
 
 const struct collective_ops collective_ring = {
     .module.name = "ring",
-    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_NARROW,
+    .module.caps = COLL_ALLREDUCE | COLL_REDUCE_SCATTER | COLL_ALLGATHER | COLL_BROADCAST | COLL_NARROW | COLL_CIRCLE,
     .module.options = table,
     .module.opts_bytes = sizeof(struct ring_opts),
     .module.memory = ring_memory,

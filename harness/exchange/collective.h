@@ -87,6 +87,7 @@ enum collective_caps {                            /* beside types */
                                                      takes twice as long for the bytes of the critical path */
                        COLL_THREADS = 1u << 14,   /* exchange.A11 */
                        COLL_ONE_HOST = 1u << 15,  /* exchange.A12 */
+                       COLL_CIRCLE = 1u << 16, /* allreduce: each rank sends to the next one alone, and all at once */
 };
 
 struct collective_call { /* the same on every rank */

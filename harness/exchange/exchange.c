@@ -502,11 +502,11 @@ out:
  * one call ahead of another rank's, as none ends before every rank has begun it; a server has a request of each
  * chunk that is under way; with replicas what it forwards of all workers, and its HELD (ps.R6), wait at a
  * neighbour. */
-static struct transport_plan transport_plan(const struct exchange *x, int n_ranks, const int *host)
+static struct transport_plan transport_plan(const struct exchange *x, int n_ranks)
 {
     enum { HEADER_BYTES = 4096, OTHER_MESSAGES = 64 }; /* headers of modes; the communicator's order of chunks */
     const struct exchange_env *env = &x->env;
-    const struct collective_group all = { n_ranks, host };
+    const struct collective_group all = { n_ranks, NULL }; /* each on a host: no placement has more messages */
     size_t n_longest = 0;
     uint64_t n_messages = 0; /* of the first rank and the last one: of two ranks, no pair has more */
 
@@ -537,7 +537,7 @@ static enum rc open_shard_transport(struct exchange *x)
 
     if (!w)
         return RC_OK;
-    const struct transport_plan plan = transport_plan(x, w->n_ranks, NULL);
+    const struct transport_plan plan = transport_plan(x, w->n_ranks);
     TRY(transport_open_planned(&x->shard_transport, x->env.transport, x->shard.world, &plan));
     x->shard_transport->fails_together = true;
 out:
@@ -548,7 +548,7 @@ static enum rc open_mode(struct exchange *x)
 {
     const struct exchange_env *env = &x->env;
     const struct sync_mode *mode = env->mode;
-    const struct transport_plan plan = transport_plan(x, env->world->n_ranks, env->host);
+    const struct transport_plan plan = transport_plan(x, env->world->n_ranks);
     enum rc rc;
 
     TRY(transport_open_planned(&x->transport, env->transport, env->world, &plan));

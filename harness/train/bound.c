@@ -254,8 +254,8 @@ static void combine(struct train_limits *out, const struct train_limits *all, co
         shares += longest_s > 0 ? all[r].wire_s / longest_s : 0;
         out->server_s = larger(out->server_s, all[r].server_s);
     }
-    out->wire_s = crosses_fast_links(env->job) ? shortest_wire_s(all, n_players(env->job))
-                                               : longest_s * (shares / n_players(env->job));
+    out->wire_s = crosses_fast_links(env->job) || env->has_other_pairs ? shortest_wire_s(all, n_players(env->job))
+                                                                       : longest_s * (shares / n_players(env->job));
 }
 
 static enum rc probe(struct train_limits *out, const struct probe_env *env, unsigned parts)
@@ -311,6 +311,7 @@ static enum rc measure_and_restore(struct train_limits *out, struct rank *r, flo
                                    .compute = r->compute,
                                    .training = r->training,
                                    .wire = exchange_wire_plan(r->exchange),
+                                   .has_other_pairs = r->has_other_pairs,
                                    .activations_s = activations_s,
                                    .param = r->param,
                                    .grad = grad };
@@ -357,10 +358,11 @@ out:
  *     carries;
  *   - all on one simulated host whose messages do not share the rate of a rank (local_sharing): what neighbours measure
  *     is then a part of the host's rate that a server, to whom all send at once, is not held to; or each message has a
- *     rate of its own. */
+ *     rate of its own. So it is with a collective whose ranks get messages of several at once, which has no messages if
+ *     it adds in shared memory. */
 static void drop_wire_limit(struct train_limits *l, const struct rank *r)
 {
-    if (r->has_no_wire_limit)
+    if (r->has_no_wire_limit && l->wire_s > 0)
         l->wire_s = NAN;
 }
 
@@ -429,9 +431,8 @@ enum rc rank_probe(struct rank *r)
     rank_enter(r, PHASE_PROBE, 0);
     if (r->job->opts.stages > 1)
         return probe_stage(r);
-    if (r->shard)
-        return probe_shards(&r->result.limits, r, r->grad);
-    TRY(measure_and_restore(&r->result.limits, r, r->grad, probe_limits, 0));
+    TRY(r->shard ? probe_shards(&r->result.limits, r, r->grad)
+                 : measure_and_restore(&r->result.limits, r, r->grad, probe_limits, 0));
     if (r->job->n_servers > 0)
         TRY(share_step(r));
     drop_wire_limit(&r->result.limits, r);

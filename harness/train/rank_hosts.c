@@ -10,7 +10,7 @@
 #include "harness/world/child.h"
 #include "harness/world/share.h"
 
-/* --- hosts of a job with servers --- */
+/* --- hosts of a job with servers, or with a collective --- */
 
 static int n_on_host(const struct rank *r, int host, int first, int end)
 {
@@ -97,12 +97,39 @@ static bool has_no_wire_limit(const struct rank *r, int n_hosts)
     return job->n_ranks > 2 && rank_is_virtual(r) && job->cluster.local_sharing != SHARING_RANK;
 }
 
+/* Neighbours are measured. In an algorithm that has other pairs these may be within hosts where neighbours are not; and
+ * a rank gets messages of several at once, which need not share a rate there (local_sharing). */
+static enum rc find_hosts_of_collective(struct rank *r)
+{
+    const struct train_job *job = r->job;
+    const unsigned caps = job->collective->module.caps;
+    const size_t n_ranks = (size_t)r->world->n_ranks;
+    int host, n_hosts;
+    enum rc rc;
+
+    TRY(world_host_group(r->world, NULL, &host, &n_hosts));
+    if (!(caps & COLL_CIRCLE) && n_ranks > 2 && n_hosts < (int)n_ranks) {
+        r->has_other_pairs = n_hosts > 1;
+        r->has_no_wire_limit = rank_is_virtual(r) && job->cluster.local_sharing != SHARING_RANK;
+    }
+    if (!(caps & COLL_SHARED))
+        goto out;
+    r->host = calloc(n_ranks, sizeof *r->host);
+    if (!r->host)
+        FAIL(RC_NOMEM, "no memory for the hosts of %zu ranks", n_ranks);
+    TRY(world_allgather(r->world, &host, r->host, sizeof host));
+out:
+    return rc;
+}
+
 enum rc rank_find_hosts(struct rank *r)
 {
     const struct train_job *job = r->job;
     int n_hosts = 0;
     enum rc rc = RC_OK;
 
+    if (job->collective)
+        return find_hosts_of_collective(r);
     if (job->n_servers == 0 || world_is_guest(r->world))
         return RC_OK;
     r->host = calloc((size_t)job->n_ranks, sizeof *r->host);

@@ -49,8 +49,10 @@ struct rank {            /* everything one rank owns while it trains */
     struct world *left;           /* --on-loss report: at the end, the remaining ranks; else NULL */
 
     /* Hosts and limits: rank_hosts.c, bound.c */
-    int *host; /* [job->n_ranks]: host of each rank, if servers share several hosts with workers; else NULL */
+    int *host; /* [world->n_ranks]: host of each rank, if servers share several hosts with workers, or a collective adds
+                  in the memory of hosts; else NULL */
     bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid */
+    bool has_other_pairs;   /* pairs of the collective are not the neighbours, and some pairs are on a host */
     bool has_cores;         /* each thread of each worker has a core: rank_choose_wait() */
     bool ranks_have_cores;  /* likewise each rank, servers included; neither in sim */
     uint64_t step_ns;       /* time of a step, measured by the probe; 0: mode without servers */
@@ -137,10 +139,10 @@ enum rc rank_probe(struct rank *r) MUST_CHECK;
  * report either: if a rank died meanwhile, results that must survive losses would be lost. Collective. */
 enum rc rank_probe_again(struct rank *r) MUST_CHECK;
 
-/* --- rank_hosts.c: where servers are, of a job that has any --- */
+/* --- rank_hosts.c: where servers are, and the ranks of a collective --- */
 
-/* Set r->host and r->has_no_wire_limit. RC_INVAL, on all ranks: a server's host has no worker to go with it. RC_NOMEM.
- * Collective. */
+/* Set r->host, r->has_no_wire_limit and r->has_other_pairs. RC_INVAL, on all ranks: a server's host has no worker to go
+ * with it. RC_NOMEM. Collective. */
 enum rc rank_find_hosts(struct rank *r) MUST_CHECK;
 
 /* --- rank_hosts.c: beside computing, or after it --- */
