@@ -51,7 +51,7 @@ enum rc __wrap_world_host_group(struct world *w, struct world **out, int *host, 
         return __real_world_host_group(w, out, host, n_hosts);
     *host = w->rank / ranks_per_host;
     *n_hosts = (w->n_ranks - 1) / ranks_per_host + 1;
-    return world_split(w, *host, w->rank, out);
+    return out ? world_split(w, *host, w->rank, out) : RC_OK;
 }
 
 struct one {
