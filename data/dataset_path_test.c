@@ -380,19 +380,4 @@ UNIT_TEST(the_python_version_is_named)
     test_files_close(&f);
 }
 
-UNIT_TEST(what_cannot_be_written_is_refused)
-{
-    struct test_files f;
-    struct dataset *line = NULL;
-    char path[128];
-
-    test_files_open(&f);
-    test_files_path(&f, "train-1.gmimg", path);
-    assert_int_equal(dataset_open_line(&line, 1), RC_OK);
-    assert_int_equal(gmimg_write(path, line, 0, 1), RC_INVAL);
-    assert_string_equal(rc_message(), "data set line has no images of bytes to write");
-    dataset_close(&line);
-    test_files_close(&f);
-}
-
 UNIT_MAIN("dataset_path")

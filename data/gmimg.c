@@ -457,28 +457,3 @@ void gmimg_writer_close(struct gmimg_writer **w)
     free(*w);
     *w = NULL;
 }
-
-enum rc gmimg_write(const char *path, const struct dataset *d, size_t first, size_t n_images)
-{
-    struct gmimg_writer *w = NULL;
-    uint8_t *pixels = NULL;
-    enum rc rc = RC_OK;
-
-    if (d->ops == NULL || d->ops->bytes == NULL)
-        FAIL(RC_INVAL, "data set %s has no images of bytes to write", d->name);
-    if (n_images == 0)
-        FAIL(RC_INVAL, "%s: a shard has at least one image", path);
-    pixels = malloc(d->n_features);
-    if (pixels == NULL)
-        FAIL(RC_NOMEM, "%s: no memory for an image", path);
-    TRY(gmimg_writer_open(&w, path, d, n_images));
-    for (size_t i = first; i < first + n_images; i++) {
-        TRY(d->ops->bytes(d, i, pixels));
-        gmimg_writer_add(w, d->ops->label(d, i), pixels);
-    }
-    TRY(gmimg_writer_commit(w));
-out:
-    gmimg_writer_close(&w);
-    free(pixels);
-    return rc;
-}

@@ -43,10 +43,6 @@ void gmimg_writer_add(struct gmimg_writer *w, uint32_t label, const uint8_t *pix
 enum rc gmimg_writer_commit(struct gmimg_writer *w) MUST_CHECK;
 void gmimg_writer_close(struct gmimg_writer **w); /* NULL-safe, nulls; drops what is not committed */
 
-/* Write images [first, first + n_images) of d, which must have bytes (ops->bytes), as one shard: a whole file, or none.
- * RC_INVAL, RC_IO, and errors of reading d. */
-enum rc gmimg_write(const char *path, const struct dataset *d, size_t first, size_t n_images) MUST_CHECK;
-
 /* The offsets of gmimg.h's table, and its checksum. Private to this module. */
 
 enum {

@@ -43,7 +43,7 @@ static int count_lost(const struct dataset *real, const struct dataset *packed, 
 
     test_files_open(&f);
     test_files_path(&f, "a.gmimg", path);
-    assert_int_equal(gmimg_write(path, packed, first, n), RC_OK);
+    assert_int_equal(test_files_pack(path, packed, first, n), RC_OK);
     assert_int_equal(dataset_open_path(&again, path), RC_OK);
     assert_int_equal(again->n_train, n);
     assert_int_equal(again->n_test, 0);
@@ -115,7 +115,7 @@ UNIT_TEST(room_leaves_no_trace)
         size_t want_bytes = 0, got_bytes = 0;
         struct gmimg_writer *w = NULL;
         test_files_path(&f, "want", path);
-        assert_int_equal(gmimg_write(path, d, 0, n), RC_OK);
+        assert_int_equal(test_files_pack(path, d, 0, n), RC_OK);
         test_files_path(&f, "got", path);
         assert_int_equal(gmimg_writer_open(&w, path, d, n + n_more[i % 4]), RC_OK);
         for (size_t k = 0; k < n; k++) {
@@ -311,17 +311,17 @@ UNIT_TEST(nothing_half_is_left)
     test_files_path(&to, "a.gmimg", path);
     for (int n_reads = 0; n_reads < N_IMAGES; n_reads++) {
         n_reads_left = n_reads;
-        assert_int_equal(gmimg_write(path, &wrapped.base, 0, N_IMAGES), RC_INVAL);
+        assert_int_equal(test_files_pack(path, &wrapped.base, 0, N_IMAGES), RC_INVAL);
         assert_string_equal(rc_message(), "the disk is gone");
         assert_int_equal(n_reads_left, -1);
         assert_int_equal(count_files(to.folder), 0);
     }
-    assert_int_equal(gmimg_write(path, d, 0, 0), RC_INVAL);
-    assert_int_equal(gmimg_write("no/such/a.gmimg", d, 0, 1), RC_INVAL);
+    assert_int_equal(test_files_pack(path, d, 0, 0), RC_INVAL);
+    assert_int_equal(test_files_pack("no/such/a.gmimg", d, 0, 1), RC_INVAL);
     assert_non_null(strstr(rc_message(), "no/such/a.gmimg"));
     assert_int_equal(count_files(to.folder), 0);
     n_reads_left = N_IMAGES;
-    assert_int_equal(gmimg_write(path, &wrapped.base, 0, N_IMAGES), RC_OK);
+    assert_int_equal(test_files_pack(path, &wrapped.base, 0, N_IMAGES), RC_OK);
     assert_int_equal(count_files(to.folder), 1);
     dataset_close(&d);
     test_files_close(&to);

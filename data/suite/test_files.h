@@ -36,6 +36,8 @@ void test_files_make_idx(const struct test_files *f, size_t n_train, size_t n_te
 /* The six files of CIFAR-10, all of n_per_file images but the second, of n_in_second. */
 void test_files_make_cifar10_with(const struct test_files *f, size_t n_per_file, size_t n_in_second);
 void test_files_make_cifar10(const struct test_files *f, size_t n_per_file);
+/* Images first .. first + n_images - 1 of d as one shard. What writing and reading return. */
+enum rc test_files_pack(const char *path, const struct dataset *d, size_t first, size_t n_images) MUST_CHECK;
 /* NAME, images first .. first + n_images - 1 of (C, H, W). */
 void test_files_make_gmimg(const struct test_files *f, const char *name, int C, int H, int W, size_t first,
                            size_t n_images);

@@ -76,8 +76,7 @@ static void describe(struct acceptance *a, const struct stage_env *env)
         const size_t n = strlen(a->injected);
         snprintf(a->injected + n, sizeof a->injected - n, "%snoise %g", n > 0 ? "," : "", env->inject->noise_ratio);
     }
-    memcpy(a->node, f->node, (size_t)f->n_nodes * sizeof *a->node);
-    memcpy(a->node_of_rank, f->node_of_rank, (size_t)f->n_ranks * sizeof *a->node_of_rank);
+    fleet_describe(a, f);
 }
 
 /* accept.A2. Rank 0: why the stage has not ended; NULL: it says so itself. */

@@ -11,7 +11,6 @@
 #include "harness/base/key_table.h"
 #include "harness/base/key_yaml.h"
 #include "harness/base/text.h"
-#include "harness/report/record.h"
 
 void criteria_default(struct criteria *out)
 {
@@ -169,35 +168,6 @@ enum rc criteria_write(const struct criteria *c, const struct criteria_sources *
 out:
     atomic_file_discard(&file);
     return rc;
-}
-
-void criteria_record(const struct criteria *c, struct record *r)
-{
-    char text[KEY_VALUE_BYTES];
-
-    for (int i = 0; i < CRITERIA_N_KEYS; i++) {
-        const struct key *k = &criteria_keys[i];
-        if (k->type == KEY_WHOLE || k->type == KEY_COUNT)
-            record_i64(r, k->name, (int64_t)key_number(k, c));
-        else if (k->type == KEY_REAL)
-            record_f64(r, k->name, key_number(k, c));
-        else {
-            key_format(k, c, text, sizeof text);
-            record_text(r, k->name, text);
-        }
-    }
-}
-
-void criteria_help(FILE *to)
-{
-    char range[256];
-
-    for (int i = 0; i < CRITERIA_N_KEYS; i++) {
-        const struct key *k = &criteria_keys[i];
-        key_range(k, range, sizeof range);
-        fprintf(to, "  %s: %s\n      %s%s%s; default %s\n", k->name, k->meaning, k->unit, k->unit[0] ? ": " : "", range,
-                key_default(k));
-    }
 }
 
 /* --- to read --- */

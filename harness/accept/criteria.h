@@ -5,7 +5,7 @@
  * A limit of 0 means no limit: then the stage judges ranks, nodes and links only by comparison with each other.
  *
  * Invariants
- *   C1  Parser, --init, --criteria-set, manifest and help use the keys of one table (criteria_keys.h) only.
+ *   C1  Parser, --init and --criteria-set use the keys of one table (criteria_keys.h) only.
  *   C2  Reading back what --init writes gives the same struct criteria.
  *   C3  An error names file, line, key, value and the expected value.
  */
@@ -85,11 +85,6 @@ int criteria_sizes(const char *list, size_t out[ACCEPT_MAX_SIZES]);
  * head becomes a comment. Completely or not at all. RC_INVAL, RC_IO. */
 enum rc criteria_write(const struct criteria *c, const struct criteria_sources *sources, const char *head,
                        const char *path) MUST_CHECK;
-struct record;
-/* Every key with its value, for a manifest. */
-void criteria_record(const struct criteria *c, struct record *r);
-/* Every key with unit, range, default and meaning, for people. */
-void criteria_help(FILE *to);
 /* Derive limits from the measurements of a healthy reference run: margin_ratio below, or above, the worst healthy
  * value. Operating system noise varies from run to run. So its limits are margin_ratio above the worst repeat plus 6
  * robust standard deviations of the logarithms of all repeats. They are never below the level at which nothing is

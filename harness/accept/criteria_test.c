@@ -11,7 +11,6 @@
 #include "harness/accept/criteria_keys.h"
 #include "harness/base/suite/names.h"
 #include "harness/base/suite/unit.h"
-#include "harness/report/record.h"
 
 /* All values, and what follows from them. */
 static void assert_same(const struct criteria *read, const struct criteria *wanted)
@@ -281,44 +280,6 @@ UNIT_TEST(what_is_written_comes_back)
     criteria_default(&c);
     assert_int_equal(criteria_write(&c, NULL, NULL, "no-such-folder/c.yaml"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "no-such-folder/c.yaml"));
-}
-
-/* accept.C1: every key is in the manifest and in the help. */
-UNIT_TEST(records_and_help_have_every_key)
-{
-    struct criteria c;
-    struct record *r = NULL;
-    char *text = NULL, *line = NULL, wanted[128];
-    size_t n_bytes = 0, n_line_bytes = 0;
-    FILE *to = open_memstream(&text, &n_bytes);
-
-    assert_non_null(to);
-    criteria_help(to);
-    fclose(to);
-    criteria_default(&c);
-    assert_int_equal(criteria_set(&c, "least_flops_per_s=1.5e10,name=x,collective_bytes=8,16"), RC_OK);
-    assert_int_equal(record_open(&r, NULL), RC_OK);
-    criteria_record(&c, r);
-    to = open_memstream(&line, &n_line_bytes);
-    assert_non_null(to);
-    assert_int_equal(record_print(r, to), RC_OK);
-    fclose(to);
-    for (int i = 0; i < CRITERIA_N_KEYS; i++) {
-        snprintf(wanted, sizeof wanted, "\n  %s: ", criteria_keys[i].name);
-        assert_true(i == 0 || strstr(text, wanted));
-        snprintf(wanted, sizeof wanted, "\"%s\":", criteria_keys[i].name);
-        assert_non_null(strstr(line, wanted));
-    }
-    assert_non_null(strstr(text,
-                           "  least_repeats_count: least repeats of each measurement of ranks and pairs of nodes\n"
-                           "      repeats: a whole number from 2 to 64; default 3\n"));
-    assert_non_null(strstr(line, "\"least_flops_per_s\":15000000000.0,"));
-    assert_non_null(strstr(line, "\"least_repeats_count\":3,\"most_repeats_count\":10,"));
-    assert_non_null(strstr(line, "\"collective_bytes\":\"8,16\""));
-    assert_non_null(strstr(line, "\"pairwise_message_bytes\":4194304,"));
-    free(text);
-    free(line);
-    record_close(&r);
 }
 
 UNIT_TEST(few_steps_compare_no_orders)

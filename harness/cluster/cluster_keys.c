@@ -152,11 +152,6 @@ void cluster_key_format(const struct cluster *c, int key, char *out, size_t n_by
     key_format(&cluster_keys[key], c, out, n_bytes);
 }
 
-void cluster_key_range(int key, char *out, size_t n_bytes)
-{
-    key_range(&cluster_keys[key], out, n_bytes);
-}
-
 enum rc cluster_key_set(struct cluster *c, int key, const char *text)
 {
     return key_set(&cluster_keys[key], c, text);

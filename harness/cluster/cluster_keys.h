@@ -28,8 +28,6 @@ void cluster_key_format(const struct cluster *c, int key, char *out, size_t n_by
 double cluster_key_number(const struct cluster *c, int key);
 /* RC_INVAL "is "TEXT"; use ...": for a message that starts with place and key. */
 enum rc cluster_key_set(struct cluster *c, int key, const char *text) MUST_CHECK;
-/* "a whole number from 0 to 10" */
-void cluster_key_range(int key, char *out, size_t n_bytes);
 /* Does the value have an effect in this c? */
 bool cluster_key_matters(const struct cluster *c, int key);
 /* out[0 .. n-1] := the keys with assumed values that have an effect, in table order; returns n. */

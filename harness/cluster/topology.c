@@ -43,14 +43,6 @@ static bool is_half(const struct topology *t)
     return t->cluster.link_duplex_ratio < 2;
 }
 
-bool topology_is_flat(const struct topology *t)
-{
-    const struct cluster *c = &t->cluster;
-
-    return c->protocol == PROTOCOL_BARE && t->n_groups == 1 && c->n_nics_per_host == 1 && !is_half(t) &&
-           c->local_sharing == SHARING_NONE && !(c->staging_bytes_per_s > 0) && c->n_slow_links == 0;
-}
-
 /* Number i of all hosts, where each group in turn gives one: the last group may have fewer, and is out first. */
 static int spread_host(const struct topology *t, int i)
 {

@@ -54,8 +54,6 @@ enum { TOPOLOGY_MAX_END = 5, TOPOLOGY_MAX_PATH = 2 * TOPOLOGY_MAX_END };
 
 /* n_workers 0: all ranks are workers. Requires a successful cluster_check(). */
 void topology_init(struct topology *out, const struct cluster *c, int n_workers, int n_ranks);
-/* Is it only hosts on one switch, with nothing but cards and local links? Then a plain star of hosts describes it. */
-bool topology_is_flat(const struct topology *t);
 
 int topology_slot(const struct topology *t, int rank);
 int topology_host(const struct topology *t, int slot); /* of the cluster */

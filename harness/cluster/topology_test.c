@@ -70,7 +70,6 @@ static void ranks_fill_hosts_in_order_D1(void **state)
     assert_string_equal(listed(&t, 7, topology_host_rank), "0 1 2 0 1 2 0");
     assert_string_equal(listed(&t, 3, topology_n_host_ranks), "3 3 1");
     assert_int_equal(t.n_slots, 3);
-    assert_true(topology_is_flat(&t));
 }
 
 static void servers_are_beside_workers_D1(void **state)
@@ -100,7 +99,6 @@ static void cards_take_turns(void **state)
 
     (void)state;
     assert_string_equal(listed(&t, 6, topology_nic), "0 1 2 3 0 1");
-    assert_false(topology_is_flat(&t));
 }
 
 /* 2 of the 4 hosts of workers, a quarter of the rate both ways; a server's host is none of them. */
@@ -113,7 +111,6 @@ static void some_links_are_slow(void **state)
     int n_slow = 0, n_moved = 0;
 
     (void)state;
-    assert_false(topology_is_flat(&t));
     for (int slot = 0; slot < 5; slot++) {
         const double ratio = topology_slow_ratio(&t, slot);
         struct topology_link link[TOPOLOGY_MAX_END];
@@ -204,8 +201,7 @@ static void cards_carry_less_both_ways_D2(void **state)
     assert_near(link[1].bytes_per_s, 0.75e9); /* of 0.5 GB/s one way */
     assert_near(topology_message_time_s(&t, 1, 2, 1e6), 2e-6 + 1e6 / 0.5e9);
     assert_string_equal(path_text(&t, 0, 1), "local 0 alone");
-    const struct topology full = job(2, 2, "link_duplex_ratio=2"), half = job(2, 2, "link_duplex_ratio=1.999");
-    assert_true(topology_is_flat(&full) && !topology_is_flat(&half));
+    const struct topology full = job(2, 2, "link_duplex_ratio=2");
     assert_string_equal(path_text(&full, 0, 1), "up 0, down 1");
 }
 

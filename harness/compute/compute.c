@@ -60,11 +60,6 @@ static const char *const precisions[] = {
     [PRECISION_FP32] = "fp32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16", NULL
 };
 
-const char *precision_name(int precision)
-{
-    return precisions[precision];
-}
-
 enum rc precision_find(enum precision *out, const char *name)
 {
     for (int i = 0; precisions[i] != NULL; i++)

@@ -256,8 +256,6 @@ enum precision { /* precision of the products in GEMMs and convolutions; everyth
                  PRECISION_TF32, /* 10-bit mantissa, fp32 range and sums (GPU) */
                  PRECISION_BF16, /* operands rounded to bfloat16, fp32 sums; parameters stay fp32 */
 };
-/* "fp32", "tf32", "bf16"; NULL after the last. Cannot fail. */
-const char *precision_name(int precision);
 /* RC_INVAL: no such precision (names the valid ones). */
 enum rc precision_find(enum precision *out, const char *name) MUST_CHECK;
 
@@ -369,8 +367,7 @@ struct compute_backend {
     void (*bias_add)(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
     /* dbias(n) += sum over outer and inner of dy(outer,n,inner). */
     void (*bias_grad)(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
-    /* x = max(x, 0) in place, NaN stays NaN; dx = x > 0 ? dx : 0 in place, x being the output of relu. */
-    void (*relu)(struct compute *c, float *x, size_t n);
+    /* dx = x > 0 ? dx : 0 in place, x being the output of relu. */
     void (*relu_grad)(struct compute *c, float *dx, const float *x, size_t n);
     /* Mean of e^2 with e = y - target over n; dy = 2 e / n (NULL: none). mean_loss: as in softmax_xent. */
     void (*mean_square)(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
@@ -475,7 +472,6 @@ void compute_dropout(struct compute *c, float *x, size_t n, float keep_ratio, ui
 void compute_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
 void compute_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
 void compute_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
-void compute_relu(struct compute *c, float *x, size_t n);
 void compute_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
 void compute_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target,
                          size_t n);

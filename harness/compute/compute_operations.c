@@ -239,12 +239,6 @@ void compute_swap_axes(struct compute *c, float *out, const float *in, size_t n_
     RUN_REST(c, swap_axes, out, in, n_a, n_b, n_inner);
 }
 
-void compute_relu(struct compute *c, float *x, size_t n)
-{
-    USE(c, updates(x, (double)n));
-    RUN_REST(c, relu, x, n);
-}
-
 void compute_relu_grad(struct compute *c, float *dx, const float *x, size_t n)
 {
     USE(c, reads(x, (double)n), updates(dx, (double)n));

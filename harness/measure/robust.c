@@ -67,13 +67,6 @@ double robust_dof_of_few(size_t n)
     return n == 3 ? 1 : fmin(2 * (double)(n_twos - 1), MOST_DOF);
 }
 
-double robust_z(double x, double middle, double spread, double floor)
-{
-    const double least = spread > floor ? spread : floor;
-
-    return x == middle ? 0 : (x - middle) / least;
-}
-
 double robust_dof(size_t n)
 {
     const size_t n_twos = n / 2;

@@ -35,8 +35,6 @@ enum { ROBUST_FEW = 32 };
 double robust_spread_of_few(const double *x, size_t n);
 /* measure.M3; 0: n < 3. */
 double robust_dof_of_few(size_t n);
-/* (x - middle) / spread, with a spread of at least `floor`; 0 if all of these are 0. */
-double robust_z(double x, double middle, double spread, double floor);
 /* measure.M2; 0: n < 2. */
 double robust_dof(size_t n);
 /* P(Z > z) of a standard normal Z; relative error < 1e-12. */

@@ -25,14 +25,6 @@ UNIT_TEST(m1_a_wild_value_moves_nothing)
     assert_true(isnan(robust_spread(x, 0, 0)));
 }
 
-UNIT_TEST(z_has_a_floor)
-{
-    assert_near(robust_z(7, 3, 2, 0.5), 2);
-    assert_near(robust_z(7, 3, 0, 0.5), 8);
-    assert_near(robust_z(1, 3, 4, 0.5), -0.5);
-    assert_near(robust_z(3, 3, 0, 0), 0);
-}
-
 /* Distances of 0 1 3 7 15 in order: 1 2 3 4 6 7 8 12 14 15; h = 3, k = 3. Of 2 and 5: h = 2, k = 1. */
 UNIT_TEST(m3_all_differences_of_few)
 {

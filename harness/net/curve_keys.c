@@ -71,7 +71,7 @@ static enum rc create_beside(int *fd, char **temporary, const char *path)
     return rc_raise(RC_INVAL, "%s: cannot be written: %s", path, strerror(error));
 }
 
-/* net.K2: link() makes no name that is there already. */
+/* net.K1: link() makes no name that is there already. */
 static enum rc put_in_place(const char *temporary, const char *path, bool replaces)
 {
     if ((replaces ? rename(temporary, path) : link(temporary, path)) == 0)
@@ -106,73 +106,6 @@ out:
         (void)unlink(temporary); /* renamed: it is not there any more */
     free(temporary);
     free(target);
-    return rc;
-}
-
-/* out[CURVE_TEXT_BYTES] := the key of the line at *text, which is moved behind it. */
-static bool take_line(char *out, const char **text, const char *word)
-{
-    unsigned char bytes[CURVE_KEY_BYTES];
-    const size_t n_word_chars = strlen(word);
-
-    if (strncmp(*text, word, n_word_chars) != 0 || strlen(*text) <= n_word_chars + N_TEXT_CHARS ||
-        (*text)[n_word_chars + N_TEXT_CHARS] != '\n')
-        return false;
-    memcpy(out, *text + n_word_chars, N_TEXT_CHARS);
-    out[N_TEXT_CHARS] = '\0';
-    *text += n_word_chars + N_TEXT_CHARS + 1;
-    const bool is_key = zmq_z85_decode(bytes, out) != NULL;
-    explicit_bzero(bytes, sizeof bytes);
-    return is_key;
-}
-
-static bool parse(struct curve_keys *out, const char *text)
-{
-    char derived[CURVE_TEXT_BYTES] = "";
-
-    if (strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) != 0)
-        return false;
-    text += strlen(FIRST_LINE);
-    return take_line(out->public_text, &text, PUBLIC_WORD) && take_line(out->secret_text, &text, SECRET_WORD) &&
-           text[0] == '\0' && zmq_curve_public(derived, out->secret_text) == 0 &&
-           strcmp(derived, out->public_text) == 0;
-}
-
-/* net.K1 */
-static enum rc check_rights(FILE *file, const char *path)
-{
-    struct stat about;
-
-    if (fstat(fileno(file), &about) != 0)
-        return rc_raise(RC_INVAL, "%s: %s", path, strerror(errno));
-    if (about.st_mode & 077)
-        return rc_raise(RC_INVAL,
-                        "%s: a secret key that others may read or write (mode %04o); chmod 600 it, or make "
-                        "another one: gradmark keys FILE",
-                        path, (unsigned)about.st_mode & 07777);
-    return RC_OK;
-}
-
-enum rc curve_keys_read(struct curve_keys *out, const char *path)
-{
-    char text[FILE_BYTES + MARKS_BYTES + 2] = "";
-    FILE *file = NULL;
-    enum rc rc;
-
-    curve_keys_wipe(out);
-    TRY(curve_check());
-    TRY(file_open_regular(&file, path, "a file that gradmark keys made"));
-    TRY(check_rights(file, path));
-    (void)setvbuf(file, NULL, _IONBF, 0); /* no copy of it that nobody wipes */
-    const size_t n_bytes = text_drop_marks(text, fread(text, 1, FILE_BYTES + MARKS_BYTES + 1, file));
-    if (n_bytes != FILE_BYTES || strlen(text) != n_bytes || !parse(out, text))
-        FAIL(RC_INVAL, "%s: no key file: three lines, as gradmark keys FILE makes them, with a pair of keys", path);
-out:
-    explicit_bzero(text, sizeof text);
-    if (rc != RC_OK)
-        curve_keys_wipe(out);
-    if (file)
-        (void)fclose(file);
     return rc;
 }
 

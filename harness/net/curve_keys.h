@@ -15,9 +15,8 @@
  * both sides of a connection use it. A set with its one public key defines which peers may connect.
  *
  * Invariants
- *   K1  A file is refused if users other than its owner may read or write it, or if its keys are not a pair.
- *   K2  Nothing is overwritten unless the caller asks for it; a file is at its path whole or not at all.
- *   K3  No message and no log has a secret key in it.
+ *   K1  Nothing is overwritten unless the caller asks for it; a file is at its path whole or not at all.
+ *   K2  No message and no log has a secret key in it.
  */
 #ifndef HARNESS_NET_CURVE_KEYS_H
 #define HARNESS_NET_CURVE_KEYS_H
@@ -36,11 +35,9 @@ struct curve_keys { /* zeroed: none */
 enum rc curve_check(void) MUST_CHECK;
 /* A new pair. RC_UNSUPPORTED as curve_check(). */
 enum rc curve_keys_make(struct curve_keys *out) MUST_CHECK;
-/* Writes a new file at path; with replaces an existing one is replaced; net.K2. RC_INVAL names path and reason,
+/* Writes a new file at path; with replaces an existing one is replaced; net.K1. RC_INVAL names path and reason,
  * RC_IO. */
 enum rc curve_keys_write(const char *path, const struct curve_keys *keys, bool replaces) MUST_CHECK;
-/* RC_INVAL names path and fault, net.K1. RC_UNSUPPORTED as curve_check(). */
-enum rc curve_keys_read(struct curve_keys *out, const char *path) MUST_CHECK;
 /* Overwrites the pair with zeros. Cannot fail. */
 void curve_keys_wipe(struct curve_keys *keys);
 

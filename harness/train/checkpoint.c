@@ -109,7 +109,7 @@ out:
     return rc;
 }
 
-enum rc checkpoint_save_ticking(const struct checkpoint *c, const char *path, void (*tick_fn)(void *arg), void *arg)
+enum rc checkpoint_save(const struct checkpoint *c, const char *path, void (*tick_fn)(void *arg), void *arg)
 {
     unsigned char header[HEADER_BYTES], digest[crypto_hash_sha256_BYTES];
     struct writer w = { .tick = tick_fn, .arg = arg };
@@ -130,11 +130,6 @@ enum rc checkpoint_save_ticking(const struct checkpoint *c, const char *path, vo
 out:
     atomic_file_discard(&w.file);
     return rc;
-}
-
-enum rc checkpoint_save(const struct checkpoint *c, const char *path)
-{
-    return checkpoint_save_ticking(c, path, NULL, NULL);
 }
 
 /* --- reading --- */
@@ -379,7 +374,7 @@ static enum rc write_checkpoint(struct rank *r, size_t step)
     }
     if (r->job->stages.number > 0) /* and the first stage */
         goto out;
-    if (checkpoint_save_ticking(c, r->job->opts.save, world_tick_callback, r->world) == RC_OK)
+    if (checkpoint_save(c, r->job->opts.save, world_tick_callback, r->world) == RC_OK)
         s->n_written++;
     else
         note_failure(s, c->steps_count);

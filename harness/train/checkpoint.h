@@ -43,12 +43,10 @@ struct checkpoint_part { /* the range of all parameters and state that a stage h
 };
 /* Reduce *c to a part of itself. RC_NOMEM: *c is unchanged. */
 enum rc checkpoint_cut(struct checkpoint *c, const struct checkpoint_part *part) MUST_CHECK;
-/* param, the optimiser's arrays and state are read, not kept. RC_INVAL: path cannot be written; RC_IO. */
-enum rc checkpoint_save(const struct checkpoint *c, const char *path) MUST_CHECK;
-/* Like checkpoint_save(), with signs of life (world.P1). Calls tick(arg) before each chunk of 64 KiB is written, and
- * before each flush of at most 16 MiB to disk. */
-enum rc checkpoint_save_ticking(const struct checkpoint *c, const char *path, void (*tick)(void *arg),
-                                void *arg) MUST_CHECK;
+/* param, the optimiser's arrays and state are read, not kept. With tick it shows signs of life (world.P1): it calls
+ * tick(arg) before each chunk of 64 KiB is written, and before each flush of at most 16 MiB to disk. RC_INVAL: path
+ * cannot be written; RC_IO. */
+enum rc checkpoint_save(const struct checkpoint *c, const char *path, void (*tick)(void *arg), void *arg) MUST_CHECK;
 /* RC_INVAL "PATH: ..." names the problem: missing, truncated, corrupt, not a checkpoint, or another version. */
 enum rc checkpoint_load(struct checkpoint *out, const char *path) MUST_CHECK;
 /* *out: everything except the arrays, which stay NULL and are not checked (train.K2). RC_INVAL, as load. */

@@ -53,7 +53,7 @@ static int set_up(void **state)
                             .kept = { f->moments, 300 },
                             .n_state = N_STATE,
                             .state = f->state };
-    if (checkpoint_save(&c, f->path) != RC_OK)
+    if (checkpoint_save(&c, f->path, NULL, NULL) != RC_OK)
         return -1;
     FILE *from = fopen(f->path, "rb");
     if (!from || fread(f->bytes, 1, N_BYTES, from) != N_BYTES || fgetc(from) != EOF)
@@ -187,8 +187,8 @@ UNIT_TEST_WITH(save_leaves_nothing_where_it_cannot, set_up, tear_down)
     struct fixture *f = *state;
     struct checkpoint c = { .model = "x", .n_params = N_PARAMS, .param = f->param };
 
-    assert_int_equal(checkpoint_save(&c, "/no/such/folder/c"), RC_INVAL);
-    assert_int_equal(checkpoint_save(&c, f->folder), RC_INVAL);
+    assert_int_equal(checkpoint_save(&c, "/no/such/folder/c", NULL, NULL), RC_INVAL);
+    assert_int_equal(checkpoint_save(&c, f->folder, NULL, NULL), RC_INVAL);
 }
 
 int __real_fsync(int fd);
@@ -221,7 +221,7 @@ static void assert_save_fails(struct fixture *f, const char *why)
     unsigned char bytes[N_BYTES + 1];
     int n_files = 0;
 
-    assert_int_equal(checkpoint_save(&c, f->path), RC_IO);
+    assert_int_equal(checkpoint_save(&c, f->path, NULL, NULL), RC_IO);
     assert_non_null(strstr(rc_message(), why));
     FILE *from = fopen(f->path, "rb");
     assert_non_null(from);
@@ -262,7 +262,7 @@ UNIT_TEST_WITH(a_save_cut_short_fails_K1, set_up, tear_down)
                             .param = f->param,
                             .optimizer = { .kind = OPTIMIZER_ADAM },
                             .kept = { f->moments, 1 } };
-    const enum rc rc = checkpoint_save(&c, f->path);
+    const enum rc rc = checkpoint_save(&c, f->path, NULL, NULL);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &kept), 0);
     signal(SIGXFSZ, handler);
     assert_int_equal(rc, RC_IO);

@@ -193,7 +193,7 @@ UNIT_TEST(a_saved_run_goes_on)
     kit_must_train(&first, LENET "--workers 3 --steps 10 --elastic");
     is_whole(&first, 10, 3);
     were_taken(0, 30);
-    assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
+    assert_int_equal(checkpoint_save(&first.final, path, NULL, NULL), RC_OK);
     (void)snprintf(text, sizeof text, LENET "--workers 3 --steps 16 --elastic --resume %s", path);
     kit_must_train(&second, text);
     were_taken(30, 48);

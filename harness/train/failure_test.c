@@ -126,7 +126,7 @@ UNIT_TEST(drills_count_steps_on)
     snprintf(path, sizeof path, "%s/c", folder);
     snprintf(options, sizeof options, "%s --steps 20", ways);
     assert_int_equal(kit_train(&r, options, NULL, 0), RC_OK);
-    assert_int_equal(checkpoint_save(&r.final, path), RC_OK);
+    assert_int_equal(checkpoint_save(&r.final, path, NULL, NULL), RC_OK);
     train_result_free(&r);
     snprintf(options, sizeof options, "%s --steps 50 --on-loss report --inject kill:1@25 --resume %s", ways, path);
     if (kit_train(&r, options, NULL, 0) != RC_OK)

@@ -279,7 +279,7 @@ UNIT_TEST(steps_count_on)
     assert_true(fd >= 0);
     close(fd);
     train(&first, 3, "--model lenet --steps 8");
-    assert_int_equal(checkpoint_save(&first.result.final, path), RC_OK);
+    assert_int_equal(checkpoint_save(&first.result.final, path, NULL, NULL), RC_OK);
     snprintf(text, sizeof text, "--model lenet --steps 20 --resume %s --verify-every 5 --inject flip:0@12", path);
     train(&second, 3, text);
     assert_int_equal(second.result.checks.n_done, 2); /* behind steps 9 and 14 */

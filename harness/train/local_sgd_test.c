@@ -90,7 +90,7 @@ UNIT_TEST(resumed)
     run(&whole, options);
     (void)snprintf(options, sizeof options, "%s --steps 8", way);
     run(&first, options);
-    assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
+    assert_int_equal(checkpoint_save(&first.final, path, NULL, NULL), RC_OK);
     (void)snprintf(options, sizeof options, "%s --steps 16 --resume %s", way, path);
     run(&second, options);
     assert_memory_equal(whole.final.param, second.final.param, whole.final.n_params * sizeof(float));

@@ -167,7 +167,7 @@ static void train_apart(struct checkpoint *out, const char *options)
     assert_true(child >= 0);
     if (child == 0) {
         struct train_result r;
-        if (kit_train(&r, options, NULL, 0) != RC_OK || checkpoint_save(&r.final, path) != RC_OK) {
+        if (kit_train(&r, options, NULL, 0) != RC_OK || checkpoint_save(&r.final, path, NULL, NULL) != RC_OK) {
             fprintf(stderr, "%s: %s\n", options, rc_message());
             _exit(1);
         }
@@ -309,7 +309,7 @@ UNIT_TEST(a_checkpoint_names_its_optimizer)
         struct train_job job = { 0 };
         (void)snprintf(text, sizeof text, "--model linear --steps 3 %s", optimizers[refused[i].from]);
         kit_must_train(&r, text);
-        assert_int_equal(checkpoint_save(&r.final, path), RC_OK);
+        assert_int_equal(checkpoint_save(&r.final, path, NULL, NULL), RC_OK);
         (void)snprintf(text, sizeof text, "--model linear --steps 6 --resume %s %s", path, optimizers[refused[i].to]);
         if (kit_prepare(&job, text) != RC_INVAL || !strstr(rc_message(), "lacks the state of --optimizer"))
             fail_msg("%s: %s", text, rc_message());

@@ -140,7 +140,7 @@ static enum rc check_checkpoint(const char *options, const struct files *f, cons
     if (!has(options, "--save "))
         return RC_OK;
     if (!has(options, "rank0-save")) /* there the ranks have */
-        TRY(checkpoint_save(&r->final, f->save));
+        TRY(checkpoint_save(&r->final, f->save, NULL, NULL));
     TRY(checkpoint_load(&saved, f->save));
     const bool is_same = saved.steps_count == r->final.steps_count && saved.samples_count == r->final.samples_count;
     const uint64_t writer = has(options, "rank0-save") ? N_WORKERS - 1 : 0;
@@ -353,7 +353,7 @@ static int open_files(struct files *f)
     (void)snprintf(f->save, sizeof f->save, "%s/save", f->folder);
     (void)snprintf(f->resume, sizeof f->resume, "%s/resume", f->folder);
     (void)snprintf(f->records, sizeof f->records, "%s/records", f->folder);
-    return checkpoint_save(&c, f->resume) != RC_OK;
+    return checkpoint_save(&c, f->resume, NULL, NULL) != RC_OK;
 }
 
 int main(int argc, char **argv)

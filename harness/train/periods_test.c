@@ -379,7 +379,7 @@ UNIT_TEST(a_stopped_run_goes_on)
     close(file);
     kit_must_train(&whole, LENET "--mode ps --stop-at-step 20 --optimizer adam");
     kit_must_train(&first, LENET "--mode ps --stop-at-step 9 --optimizer adam");
-    assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
+    assert_int_equal(checkpoint_save(&first.final, path, NULL, NULL), RC_OK);
     (void)snprintf(text, sizeof text, LENET "--mode ps --stop-at-step 20 --optimizer adam --resume %s", path);
     kit_must_train(&second, text);
     assert_int_equal(second.rank[0].counts.n_pushes, 11);

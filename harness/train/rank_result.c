@@ -268,7 +268,7 @@ static enum rc save_on_all(struct rank *r)
     c->writer_rank = (uint64_t)r->world->rank;
     for (int i = 0; i < r->job->n_workers; i++) {
         if (i == r->world->rank)
-            TRY(checkpoint_save_ticking(c, r->job->opts.save, world_tick_callback, r->world));
+            TRY(checkpoint_save(c, r->job->opts.save, world_tick_callback, r->world));
         TRY(world_barrier(r->world));
     }
 out:

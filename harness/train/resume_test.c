@@ -51,7 +51,7 @@ static enum rc resume(struct train_job *out, const struct fixture *f, const char
 {
     char text[256];
 
-    assert_int_equal(checkpoint_save(&f->c, f->path), RC_OK);
+    assert_int_equal(checkpoint_save(&f->c, f->path, NULL, NULL), RC_OK);
     snprintf(text, sizeof text, "%s --resume %s", options, f->path);
     return kit_prepare(out, text);
 }

@@ -143,7 +143,7 @@ UNIT_TEST_WITH(steps_are_those_of_the_whole_training, open_place, close_place)
     char text[256];
 
     assert_int_equal(kit_train(&first, "--model linear --steps 4", NULL, 0), RC_OK);
-    assert_int_equal(checkpoint_save(&first.final, p->path), RC_OK);
+    assert_int_equal(checkpoint_save(&first.final, p->path, NULL, NULL), RC_OK);
     (void)snprintf(text, sizeof text, "--model linear --steps 9 --resume %s", p->path);
     run_saving(&r, text, p->path);
     assert_int_equal(r.saves.n_written, 1); /* after 6; 9 is the end */

@@ -109,7 +109,7 @@ UNIT_TEST(runs_resume_in_another_placement)
     train(&whole, options);
     snprintf(options, sizeof options, "%s --steps 8 --placement whole", model);
     train(&half, options);
-    assert_int_equal(checkpoint_save(&half.final, path), RC_OK);
+    assert_int_equal(checkpoint_save(&half.final, path, NULL, NULL), RC_OK);
     snprintf(options, sizeof options, "%s --steps 16 --placement chunk:2000 --resume %s", model, path);
     train(&rest, options);
     assert_same_bits(&rest, &whole, options);

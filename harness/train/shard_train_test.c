@@ -87,7 +87,7 @@ UNIT_TEST(checkpoints_are_of_the_whole)
         (void)snprintf(text, sizeof text, "--steps 3 --save %s%s%s", path, cut[a][0] != '\0' ? " " : "", cut[a]);
         train(&first, model, text);
         assert_int_equal(first.final.n_params, whole.final.n_params);
-        assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
+        assert_int_equal(checkpoint_save(&first.final, path, NULL, NULL), RC_OK);
         for (size_t b = 0; b < sizeof cut / sizeof *cut; b++) {
             struct train_result second;
             (void)snprintf(text, sizeof text, "--steps 6 --resume %s%s%s", path, cut[b][0] != '\0' ? " " : "", cut[b]);

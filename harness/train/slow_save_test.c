@@ -145,7 +145,7 @@ static int check_chunks(const char *path)
         return 1;
     memset(c.param, 0, 2 * N_PARAMS * sizeof *c.param);
     disk.is_watched = true;
-    n_failures += EXPECT(checkpoint_save_ticking(&c, path, count_tick, &disk.n_ticks) == RC_OK);
+    n_failures += EXPECT(checkpoint_save(&c, path, count_tick, &disk.n_ticks) == RC_OK);
     disk.is_watched = false;
     n_failures += EXPECT(disk.most_chunk_bytes == MAX_CHUNK_BYTES);
     n_failures += EXPECT(disk.most_unsynced_bytes >= MAX_UNSYNCED_BYTES / 2);

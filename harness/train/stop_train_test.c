@@ -142,7 +142,7 @@ UNIT_TEST(local_sgd_ends_behind_an_average)
     run_stopped(&run, text, 3 * EVERY, path);
     assert_int_equal(run.result.stop_signal, SIGTERM);
     assert_int_equal(run.result.n_steps, EVERY);
-    assert_int_equal(checkpoint_save(&run.result.final, path), RC_OK);
+    assert_int_equal(checkpoint_save(&run.result.final, path, NULL, NULL), RC_OK);
     train_result_free(&run.result);
     train_job_free(&run.job);
     (void)snprintf(text, sizeof text, "%s --steps %d", way, 2 * EVERY);

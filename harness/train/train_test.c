@@ -100,7 +100,7 @@ static void resume_is_bit_exact(const char *ways)
     train(&whole, options);
     snprintf(options, sizeof options, "%s --lr-scaling linear:2 --steps 20", ways);
     train(&first, options);
-    assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
+    assert_int_equal(checkpoint_save(&first.final, path, NULL, NULL), RC_OK);
     snprintf(options, sizeof options, "%s --lr-scaling linear:2 --steps 40 --resume %s", ways, path);
     train(&second, options);
     assert_same_state(&whole, &second);

@@ -59,7 +59,7 @@ static enum rc write_checkpoint(void *arg, struct world *w)
     enum rc rc = RC_OK;
 
     if (save[0])
-        TRY(checkpoint_save_ticking(&run->result.final, save, world_tick_callback, w));
+        TRY(checkpoint_save(&run->result.final, save, world_tick_callback, w));
     run->is_saved = save[0] != '\0';
 out:
     return rc;

@@ -102,7 +102,7 @@ static enum rc write_checkpoint(void *arg, struct world *w)
     enum rc rc = RC_OK;
 
     if (saves && !(run->job.omitted & OMIT_RANK0_SAVE)) /* there every rank has */
-        TRY(checkpoint_save_ticking(&run->result.final, save, world_tick_callback, w));
+        TRY(checkpoint_save(&run->result.final, save, world_tick_callback, w));
     run->is_saved = saves;
 out:
     return rc;

@@ -151,20 +151,6 @@ out:
     return rc;
 }
 
-enum rc stage_least_step(double *step_s, const struct stage_times *times, enum stage_schedule schedule, int n_stages,
-                         size_t n_micro_batches)
-{
-    struct timing t = {
-        .times = times, .schedule = schedule, .n_stages = n_stages, .n = n_micro_batches, .n_steps = 1
-    };
-    enum rc rc;
-
-    TRY(play_steps(&t));
-    *step_s = t.step_end_s[0] - times[0].tail_s; /* the last backward of the first stage is the last of all */
-out:
-    return rc;
-}
-
 enum rc stage_least_period(double *period_s, const struct stage_times *times, enum stage_schedule schedule,
                            int n_stages, size_t n_micro_batches)
 {

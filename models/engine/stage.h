@@ -124,9 +124,6 @@ struct stage_times { /* for a micro-batch */
     double tail_s; /* per step: exchange after the last backward, before the stage begins the next step */
 };
 
-/* *step_s: time of one step, from the first forward to the end of the last backward, without any tail. RC_NOMEM. */
-enum rc stage_least_step(double *step_s, const struct stage_times *times, enum stage_schedule schedule, int n_stages,
-                         size_t n_micro_batches) MUST_CHECK;
 /* *period_s: time per step of consecutive steps; a stage may begin the next step while other stages finish this one.
  * RC_NOMEM. */
 enum rc stage_least_period(double *period_s, const struct stage_times *times, enum stage_schedule schedule,

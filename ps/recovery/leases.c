@@ -200,25 +200,6 @@ bool batch_set_has(const struct batch_set *s, uint64_t batch)
     return s->word[batch / WORD_BITS] >> batch % WORD_BITS & 1;
 }
 
-void batch_set_remove(struct batch_set *s, uint64_t batch)
-{
-    assert(batch_set_has(s, batch));
-    s->word[batch / WORD_BITS] &= ~(UINT64_C(1) << batch % WORD_BITS);
-    s->n_in--;
-}
-
-uint64_t batch_set_first(const struct batch_set *s)
-{
-    uint64_t batch = 0;
-
-    assert(s->n_in > 0);
-    while (s->word[batch / WORD_BITS] == 0)
-        batch += WORD_BITS;
-    while (!batch_set_has(s, batch))
-        batch++;
-    return batch;
-}
-
 uint64_t batch_set_first_missing(const struct batch_set *s)
 {
     uint64_t batch = 0;

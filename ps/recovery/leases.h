@@ -144,10 +144,7 @@ enum rc batch_set_open(struct batch_set *out, uint64_t n_batches) MUST_CHECK;
 void batch_set_close(struct batch_set *s); /* accepts a zeroed one, leaves it zeroed */
 /* false: the batch was in the set already. */
 bool batch_set_add(struct batch_set *s, uint64_t batch);
-void batch_set_remove(struct batch_set *s, uint64_t batch); /* the batch is in the set */
 bool batch_set_has(const struct batch_set *s, uint64_t batch);
-/* The first batch in the set, which is not empty. */
-uint64_t batch_set_first(const struct batch_set *s);
 /* The first batch that is not in the set; n_batches: the set is full. */
 uint64_t batch_set_first_missing(const struct batch_set *s);
 

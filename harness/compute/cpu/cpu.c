@@ -239,7 +239,6 @@ const struct compute_backend compute_cpu = {
     .swap_axes = cpu_swap_axes,
     .bias_add = cpu_bias_add,
     .bias_grad = cpu_bias_grad,
-    .relu = cpu_relu,
     .relu_grad = cpu_relu_grad,
     .softmax_xent = cpu_softmax_xent,
     .mean_square = cpu_mean_square,

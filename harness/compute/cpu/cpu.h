@@ -121,7 +121,6 @@ void cpu_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64
 void cpu_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
 void cpu_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
 void cpu_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
-void cpu_relu(struct compute *c, float *x, size_t n);
 void cpu_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
 void cpu_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
 void cpu_zero(struct compute *c, float *x, size_t n);

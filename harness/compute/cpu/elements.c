@@ -39,16 +39,6 @@ static void run(struct compute *base, struct elements t)
     thread_pool_run(c->pool, element_task, &t, cpu_n_ranges(t.n));
 }
 
-static void relu_one(const struct elements *t, size_t from, size_t n)
-{
-    t->kernels->relu(t->out + from, n);
-}
-
-void cpu_relu(struct compute *c, float *x, size_t n)
-{
-    run(c, (struct elements){ .one = relu_one, .out = x, .n = n });
-}
-
 static void relu_grad_one(const struct elements *t, size_t from, size_t n)
 {
     t->kernels->relu_grad(t->out + from, t->in + from, n);

@@ -159,12 +159,6 @@ static float dot(const float *x, const float *y, size_t n)
     return lanes_sum(lane);
 }
 
-static void relu(float *restrict x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = x[i] < 0.0f ? 0.0f : x[i]; /* not "x > 0 ? x : 0", which would hide a NaN */
-}
-
 static void relu_grad(float *restrict dx, const float *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -564,7 +558,6 @@ const struct cpu_kernels CPU_KERNELS = {
     .add_scaled = add_scaled,
     .sum = sum,
     .dot = dot,
-    .relu = relu,
     .relu_grad = relu_grad,
     .relu_grad_sum = relu_grad_sum,
     .epilogue = epilogue,

@@ -57,7 +57,6 @@ struct cpu_kernels {
     void (*add_scaled)(float *y, const float *x, float scale, size_t n);
     double (*sum)(const float *x, size_t n);
     float (*dot)(const float *x, const float *y, size_t n);
-    void (*relu)(float *x, size_t n);
     void (*relu_grad)(float *dx, const float *x, size_t n);
     /* dy = x > 0 ? dy : 0; returns its sum. */
     double (*relu_grad_sum)(float *dy, const float *x, size_t n);

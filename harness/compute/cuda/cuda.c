@@ -456,7 +456,6 @@ const struct compute_backend compute_cuda = {
     .swap_axes = cuda_op_swap_axes,
     .bias_add = cuda_op_bias_add,
     .bias_grad = cuda_op_bias_grad,
-    .relu = cuda_op_relu,
     .relu_grad = cuda_op_relu_grad,
     .softmax_xent = cuda_op_softmax_xent,
     .mean_square = cuda_op_mean_square,

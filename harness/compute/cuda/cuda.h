@@ -156,7 +156,6 @@ void cuda_op_dropout(struct compute *c, float *x, size_t n, float keep_ratio, ui
 void cuda_op_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
 void cuda_op_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
 void cuda_op_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
-void cuda_op_relu(struct compute *c, float *x, size_t n);
 void cuda_op_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
 void cuda_op_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target,
                          size_t n);

@@ -238,18 +238,18 @@ static void uploads_overtake_earlier_calls(void **state)
 /* compute.C4 */
 static void failures_name_the_operation(void **state)
 {
-    const struct on_host_limits failing = { .memory_bytes = (size_t)1 << 30, .failing = "relu" };
+    const struct on_host_limits failing = { .memory_bytes = (size_t)1 << 30, .failing = "accumulate" };
     struct side *a = side_open(&compute_cuda, NULL);
-    float *x = side_reals(a, 8);
+    float *x = side_reals(a, 8), *y = side_reals(a, 8);
 
     (void)state;
     limit(&failing);
     compute_zero(a->c, x, 8);
-    compute_relu(a->c, x, 8);
+    compute_accumulate(a->c, x, y, 8);
     assert_int_equal(compute_sync(a->c), RC_DEVICE);
-    assert_non_null(strstr(rc_message(), "relu"));
+    assert_non_null(strstr(rc_message(), "accumulate"));
     limit(&no_limits);
-    compute_relu(a->c, x, 8);
+    compute_accumulate(a->c, x, y, 8);
     assert_int_equal(compute_sync(a->c), RC_OK);
     side_close(a);
 }
@@ -271,7 +271,7 @@ static void missing_memory_is_named(void **state)
     assert_non_null(strstr(rc_message(), "activations: needs 5242880 bytes"));
     assert_null(memory);
     compute_conv(a->c, &conv);
-    compute_relu(a->c, y, 8);
+    compute_accumulate(a->c, y, x, 8);
     assert_int_equal(compute_sync(a->c), RC_NOMEM);
     assert_non_null(strstr(rc_message(), "conv: scratch"));
     limit(&no_limits);

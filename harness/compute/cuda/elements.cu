@@ -33,13 +33,6 @@ template <typename F> static void map_launch(float *y, const float *x, size_t n,
                     aligned, f);
 }
 
-struct relu_of {
-    __device__ float operator()(float y, float, size_t) const
-    {
-        return y < 0.0f ? 0.0f : y; /* not "y > 0 ? y : 0", which would hide a NaN */
-    }
-};
-
 struct relu_grad_of {
     __device__ float operator()(float dx, float x, size_t) const
     {
@@ -63,11 +56,6 @@ struct dropout_of {
         return dropout_kept(*key, i, keep_ratio) ? x * scale : 0.0f;
     }
 };
-
-void cuda_relu(float *x, size_t n, cuda_stream stream)
-{
-    map_launch(x, NULL, n, relu_of(), stream);
-}
 
 void cuda_relu_grad(float *dx, const float *x, size_t n, cuda_stream stream)
 {

@@ -34,7 +34,7 @@ static void illegal_address_is_told(void **state)
     void *memory = NULL;
 
     (void)state;
-    compute_relu(c, (float *)(uintptr_t)4096, 1024);
+    compute_accumulate(c, (float *)(uintptr_t)4096, (const float *)(uintptr_t)8192, 1024);
     assert_int_equal(compute_sync(c), RC_DEVICE);
     assert_non_null(strstr(rc_message(), "illegal memory access"));
     assert_int_equal(compute_memory_open(c, &memory, 4096, "array"), RC_DEVICE);
@@ -49,7 +49,7 @@ static void lack_of_memory_is_told(void **state)
     struct compute *c = opened();
     const size_t n_bytes = (size_t)1 << 46;
     void *memory = NULL;
-    float x[4] = { -1.0f, 2.0f, -3.0f, 4.0f };
+    float x[8] = { -1.0f, 2.0f, -3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f };
 
     (void)state;
     assert_int_equal(compute_memory_open(c, &memory, n_bytes, "activations"), RC_NOMEM);
@@ -57,10 +57,10 @@ static void lack_of_memory_is_told(void **state)
     assert_null(memory);
     assert_int_equal(compute_memory_open(c, &memory, sizeof x, "array"), RC_OK);
     compute_put(c, memory, x, sizeof x);
-    compute_relu(c, memory, 4);
+    compute_accumulate(c, memory, (const float *)memory + 4, 4);
     compute_get(c, x, memory, sizeof x);
     assert_int_equal(compute_sync(c), RC_OK);
-    assert_true(x[0] == 0.0f && x[1] == 2.0f && x[2] == 0.0f && x[3] == 4.0f);
+    assert_true(x[0] == 4.0f && x[1] == 8.0f && x[2] == 4.0f && x[3] == 12.0f);
     compute_memory_close(c, &memory);
     compute_close(&c);
 }

@@ -26,7 +26,6 @@ extern "C" {
 typedef void *cuda_stream; /* a cudaStream_t */
 
 /* --- elements.cu --- */
-void cuda_relu(float *x, size_t n, cuda_stream stream);
 void cuda_relu_grad(float *dx, const float *x, size_t n, cuda_stream stream);
 void cuda_accumulate(float *y, const float *x, size_t n, cuda_stream stream);
 void cuda_sgd_step(float *p, float *v, const float *g, size_t n, const struct cuda_sgd *s, cuda_stream stream);

@@ -90,22 +90,6 @@ void cuda_op_bias_grad(struct compute *c, float *dbias, const float *dy, size_t 
     layer_log(c, "bias_grad", run_bias_grad, &a);
 }
 
-static void run_relu(struct cuda_compute *c, const void *args)
-{
-    const struct layer_args *a = args;
-
-    cuda_relu(a->out[0], a->n[0], cuda_device_stream(c->device));
-}
-
-void cuda_op_relu(struct compute *c, float *x, size_t n)
-{
-    struct layer_args a = layer_no_args();
-
-    a.out[0] = x;
-    a.n[0] = n;
-    layer_log(c, "relu", run_relu, &a);
-}
-
 static void run_relu_grad(struct cuda_compute *c, const void *args)
 {
     const struct layer_args *a = args;

@@ -50,27 +50,20 @@ static void swap_axes_copies(struct compute *c, float *out, const float *in, siz
     memcpy(out, in, n_a * n_b * n_inner * sizeof *out);
 }
 
-static void relu_hides_nan(struct compute *c, float *x, size_t n)
-{
-    (void)c;
-    for (size_t i = 0; i < n; i++)
-        x[i] = x[i] > 0.0f ? x[i] : 0.0f;
-}
-
 /* compute.C2: the wrappers count; a backend that counts too is charged twice. */
-static void relu_counts_again(struct compute *c, float *x, size_t n)
+static void relu_grad_counts_again(struct compute *c, float *dx, const float *x, size_t n)
 {
-    compute_cpu.relu(c, x, n);
+    compute_cpu.relu_grad(c, dx, x, n);
     c->since_sync.bytes += 8.0 * (double)n;
 }
 
 /* compute.C3 */
-static void relu_allocates(struct compute *c, float *x, size_t n)
+static void relu_grad_allocates(struct compute *c, float *dx, const float *x, size_t n)
 {
     void *volatile scratch = malloc(n + 1);
 
     free(scratch);
-    compute_cpu.relu(c, x, n);
+    compute_cpu.relu_grad(c, dx, x, n);
 }
 
 static void relu_grad_at_zero(struct compute *c, float *dx, const float *x, size_t n)
@@ -328,9 +321,8 @@ static const struct compute_mutant mutants[] = {
     MUTANT(cpu, bias_add, bias_add_wrong_axis),
     MUTANT(cpu, bias_grad, bias_grad_overwrites),
     MUTANT(cpu, swap_axes, swap_axes_copies),
-    MUTANT(cpu, relu, relu_hides_nan),
-    MUTANT(cpu, relu, relu_counts_again),
-    MUTANT(cpu, relu, relu_allocates),
+    MUTANT(cpu, relu_grad, relu_grad_counts_again),
+    MUTANT(cpu, relu_grad, relu_grad_allocates),
     MUTANT(cpu, relu_grad, relu_grad_at_zero),
     MUTANT(cpu, zero, zero_overruns),
     MUTANT(cpu, accumulate, accumulate_loses_last),
@@ -355,7 +347,7 @@ static const struct compute_mutant mutants[] = {
     MUTANT(cpu, memory_open, memory_not_zeroed),
     MUTANT(cpu, put, put_loses_last),
     MUTANT(cpu, get, get_overruns),
-    MUTANT(hollow, relu, hollow_writes),
+    MUTANT(hollow, zero, hollow_writes),
     MUTANT(cpu, batch_norm, batch_norm_biased_running_var),
     MUTANT(cpu, batch_norm, batch_norm_momentum_swapped),
     MUTANT(cpu, batch_norm_fold, batch_norm_fold_shift_unscaled),

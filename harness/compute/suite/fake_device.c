@@ -163,11 +163,6 @@ static void fake_bias_grad(struct compute *c, float *dbias, const float *dy, siz
     compute_cpu.bias_grad(cpu_of(c), host_address(dbias), host_address(dy), outer, n, inner);
 }
 
-static void fake_relu(struct compute *c, float *x, size_t n)
-{
-    compute_cpu.relu(cpu_of(c), host_address(x), n);
-}
-
 static void fake_relu_grad(struct compute *c, float *dx, const float *x, size_t n)
 {
     compute_cpu.relu_grad(cpu_of(c), host_address(dx), host_address(x), n);
@@ -360,7 +355,6 @@ const struct compute_backend compute_fake_device = {
     .swap_axes = fake_swap_axes,
     .bias_add = fake_bias_add,
     .bias_grad = fake_bias_grad,
-    .relu = fake_relu,
     .relu_grad = fake_relu_grad,
     .softmax_xent = fake_softmax_xent,
     .mean_square = fake_mean_square,

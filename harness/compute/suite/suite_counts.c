@@ -185,11 +185,6 @@ static void call_swap_axes(struct compute *c, struct arrays *x)
     compute_swap_axes(c, x->f[0], x->f[1], 2, 5, 7);
 }
 
-static void call_relu(struct compute *c, struct arrays *x)
-{
-    compute_relu(c, x->f[0], 50);
-}
-
 static void call_relu_grad(struct compute *c, struct arrays *x)
 {
     compute_relu_grad(c, x->f[0], x->f[1], 50);
@@ -307,7 +302,6 @@ static const struct call {
     { "bias_add", call_bias_add, { 0.0, 4.0 * (2 * 2 * 5 * 7 + 5) }, false, false },
     { "bias_grad", call_bias_grad, { 0.0, 4.0 * (2 * 5 * 7 + 2 * 5) }, false, false },
     { "swap_axes", call_swap_axes, { 0.0, 4.0 * (2 * 2 * 5 * 7) }, false, false },
-    { "relu", call_relu, { 0.0, 4.0 * 2 * 50 }, false, false },
     { "relu_grad", call_relu_grad, { 0.0, 4.0 * 3 * 50 }, false, false },
     { "softmax_xent", call_softmax, { 0.0, 4.0 * (2 * 40 + 4) }, false, true },
     { "mean_square", call_mean_square, { 0.0, 4.0 * 3 * 50 }, false, true },

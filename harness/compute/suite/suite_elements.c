@@ -103,21 +103,16 @@ static void swap_case(struct suite *s, const void *arg)
     suite_check(s, "out", out, want, 0.0);
 }
 
-static void relu_case(struct suite *s, const void *arg)
+static void relu_grad_case(struct suite *s, const void *arg)
 {
     const size_t n = *(const size_t *)arg;
-    struct array *x = suite_integers(s, n, 1), *dx = suite_integers(s, n, 2), *out = suite_integers(s, n, 1);
-    struct array *nan = suite_dirty(s, n);
-    double *want = suite_double(s, x), *want_dx = suite_double(s, dx);
+    struct array *dx = suite_integers(s, n, 2), *out = suite_integers(s, n, 1);
+    double *want = suite_double(s, out), *want_dx = suite_double(s, dx);
 
     reference_relu(want, n);
     reference_relu_grad(want_dx, want, n);
-    compute_relu(s->c, x->v, n);
-    suite_check(s, "x", x, want, 0.0);
     compute_relu_grad(s->c, dx->v, out->v, n); /* of what is below 0, too */
     suite_check(s, "dx", dx, want_dx, 0.0);
-    compute_relu(s->c, nan->v, n);
-    suite_check(s, "relu of a NaN", nan, suite_double(s, nan), 0.0);
 }
 
 static void zero_case(struct suite *s, const void *arg)
@@ -305,7 +300,7 @@ void suite_elements(struct suite *s)
     SUITE_RUN_EACH(s, "bias_grad", bias_grad_case, box);
     SUITE_RUN_EACH(s, "bias_grad, reals", bias_grad_real_case, box);
     SUITE_RUN_EACH(s, "swap_axes", swap_case, box);
-    SUITE_RUN_EACH(s, "relu, relu_grad", relu_case, n_elems);
+    SUITE_RUN_EACH(s, "relu_grad", relu_grad_case, n_elems);
     SUITE_RUN_EACH(s, "zero, accumulate", zero_case, n_elems);
     SUITE_RUN_EACH(s, "sum_arrays", sum_case, sums);
     SUITE_RUN_EACH(s, "narrow, widen, round", narrow_case, n_elems);

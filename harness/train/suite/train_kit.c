@@ -192,7 +192,7 @@ void kit_goes_on_alike(const char *options, int n_first, int n_steps, const char
     kit_must_train(&whole, text);
     (void)snprintf(text, sizeof text, "%s --steps %d", options, n_first);
     kit_must_train(&first, text);
-    assert_int_equal(checkpoint_save(&first.final, path), RC_OK);
+    assert_int_equal(checkpoint_save(&first.final, path, NULL, NULL), RC_OK);
     (void)snprintf(text, sizeof text, "%s --steps %d --resume %s", options, n_steps, path);
     kit_must_train(&second, text);
     assert_memory_equal(whole.final.param, second.final.param, whole.final.n_params * sizeof(float));
