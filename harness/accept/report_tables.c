@@ -8,6 +8,7 @@
 
 #include "harness/accept/node_figures.h"
 #include "harness/accept/report_words.h"
+#include "harness/base/text.h"
 
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -93,24 +94,12 @@ out:
 /* "allreduce_busbw_bytes_per_s 4194304": out := the same with 4Mi; a size that no suffix shortens stays. */
 static void short_name(char *out, size_t n_bytes, const char *name)
 {
-    static const struct {
-        unsigned long long of;
-        const char *suffix;
-    } scale[] = { { 1ull << 30, "Gi" }, { 1ull << 20, "Mi" }, { 1ull << 10, "Ki" },
-                  { 1000000000, "G" },  { 1000000, "M" },     { 1000, "K" } };
     const char *last = strrchr(name, ' ');
-    char *end = NULL;
-    const unsigned long long size_bytes = last ? strtoull(last + 1, &end, 10) : 0;
+    uint64_t size_bytes;
 
     line_text(out, n_bytes, name);
-    if (!end || end == last + 1 || *end)
-        return;
-    for (size_t i = 0; i < N_OF(scale); i++)
-        if (size_bytes >= scale[i].of && size_bytes % scale[i].of == 0) {
-            snprintf(out + (last + 1 - name), n_bytes - (size_t)(last + 1 - name), "%llu%s", size_bytes / scale[i].of,
-                     scale[i].suffix);
-            return;
-        }
+    if (last && text_to_plain_u64(last + 1, &size_bytes))
+        text_of_size(out + (last + 1 - name), n_bytes - (size_t)(last + 1 - name), size_bytes);
 }
 
 static enum rc add_short_criterion(struct table *t, const struct criterion *c)

@@ -129,6 +129,22 @@ UNIT_TEST(numbers_are_whole_and_finite)
     assert_true(text_to_f64("-2.5e-3", &real) && real == -2.5e-3);
 }
 
+UNIT_TEST(sizes_have_a_suffix_that_leaves_nothing_out)
+{
+    static const uint64_t sizes[] = { 0, 999, 1024, 1500, 4194304, 3000000, 5ull << 30, 1ull << 50, UINT64_MAX };
+    static const char *const texts[] = { "0",    "999",       "1Ki",
+                                         "1500", "4Mi",       "3M",
+                                         "5Gi",  "1048576Gi", "18446744073709551615" };
+    char text[24];
+    uint64_t again;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        text_of_size(text, sizeof text, sizes[i]);
+        assert_string_equal(text, texts[i]);
+        assert_true(text_to_u64(text, &again) && again == sizes[i]);
+    }
+}
+
 /* Each reads back as the same value, and no digit is there for nothing. */
 UNIT_TEST(numbers_are_written_short)
 {

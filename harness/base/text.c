@@ -106,21 +106,35 @@ size_t text_typographic_dashes(const char *word)
     return (size_t)(at - word);
 }
 
+enum { N_SUFFIXES = 7 };
+static const struct {
+    const char *text;
+    uint64_t factor;
+} suffixes[N_SUFFIXES] = { { "Gi", 1ull << 30 },
+                           { "Mi", 1ull << 20 },
+                           { "Ki", 1ull << 10 },
+                           { "G", 1000000000 },
+                           { "M", 1000000 },
+                           { "K", 1000 },
+                           { "", 1 } }; /* first choice first */
+
 static bool suffix_factor(const char *suffix, uint64_t *factor)
 {
-    static const struct {
-        const char *text;
-        uint64_t factor;
-    } known[] = { { "", 1 },           { "K", 1000 },        { "M", 1000000 },
-                  { "G", 1000000000 }, { "Ki", 1ull << 10 }, { "Mi", 1ull << 20 },
-                  { "Gi", 1ull << 30 } };
-
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(suffix, known[i].text) == 0) {
-            *factor = known[i].factor;
+    for (int i = 0; i < N_SUFFIXES; i++)
+        if (strcmp(suffix, suffixes[i].text) == 0) {
+            *factor = suffixes[i].factor;
             return true;
         }
     return false;
+}
+
+void text_of_size(char *out, size_t n_bytes, uint64_t value)
+{
+    int i = 0;
+
+    while (suffixes[i].factor > 1 && (value < suffixes[i].factor || value % suffixes[i].factor != 0))
+        i++;
+    snprintf(out, n_bytes, "%llu%s", (unsigned long long)(value / suffixes[i].factor), suffixes[i].text);
 }
 
 int text_choice(const char *choices, const char *name)

@@ -27,6 +27,8 @@ int text_choice(const char *choices, const char *name);
 /* A whole decimal number, with an optional binary suffix Ki Mi Gi (or K M G: 1000s); no sign, no
  * space. False: not such a number, or over UINT64_MAX. */
 bool text_to_u64(const char *text, uint64_t *out);
+/* The number as text_to_u64() reads it, with a suffix if that leaves nothing out: "4Mi". Cut to fit. */
+void text_of_size(char *out, size_t n_bytes, uint64_t value);
 /* The same without a suffix: a port, a rank, a number of slots. */
 bool text_to_plain_u64(const char *text, uint64_t *out);
 /* Is it meant as an IPv6 address, with or without brackets, a port or a zone? Two colons are enough. */

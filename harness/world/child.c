@@ -182,7 +182,7 @@ void child_ending(char *out, size_t n_bytes, int exit_code, const char *complain
 {
     const char *colon = complaint[0] ? ": " : "";
 
-    if (exit_code > 128)
+    if (exit_code > 128 && exit_code < 128 + NSIG)
         snprintf(out, n_bytes, "was ended by signal %d (%s)%s%s", exit_code - 128, strsignal(exit_code - 128), colon,
                  complaint);
     else

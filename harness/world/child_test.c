@@ -34,6 +34,7 @@ static void how_it_ended(void **state)
         { "exit 0", 0, "", "ended with exit code 0" },
         { "printf no >&2; exit 3", 3, "no", "ended with exit code 3: no" },
         { "kill -KILL $$", 128 + SIGKILL, "", "was ended by signal 9 (Killed)" },
+        { "exit 255", 255, "", "ended with exit code 255" }, /* as of ssh */
         { "printf no >&2; kill -TERM $$", 128 + SIGTERM, "no", "was ended by signal 15 (Terminated): no" },
         /* no standard input; its output is nowhere */
         { "read -r line && exit 9; echo out; printf $? >&2", 0, "0", "ended with exit code 0: 0" },

@@ -19,6 +19,7 @@
 
 #include "harness/base/bytes.h"
 #include "harness/base/text.h"
+#include "harness/world/child.h"
 #include "harness/world/stop.h"
 #include "harness/world/tcp/gang.h"
 #include "harness/world/wait.h"
@@ -542,12 +543,11 @@ static void name_failure(const struct run *run, int rank, int status)
 {
     const char *host = run->plan.process[rank].host;
     const int exit_code = run->child[rank].exit_code;
+    char ending[128];
 
-    if (WIFSIGNALED(status))
-        fprintf(stderr, "gradmark launch: rank %d on %s was ended by signal %d (%s)\n", rank, host, WTERMSIG(status),
-                strsignal(WTERMSIG(status)));
-    else if (is_sudden(exit_code))
-        fprintf(stderr, "gradmark launch: rank %d on %s ended with exit code %d\n", rank, host, exit_code);
+    child_ending(ending, sizeof ending, exit_code, "");
+    if (WIFSIGNALED(status) || is_sudden(exit_code))
+        fprintf(stderr, "gradmark launch: rank %d on %s %s\n", rank, host, ending);
 }
 
 static void reap(struct run *run, int rank)
