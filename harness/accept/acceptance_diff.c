@@ -56,17 +56,14 @@ static enum rc write_change(const struct diff *d, const struct criterion *a, con
 }
 
 /* x NULL: the test has no such criterion. */
-static enum rc add_side(struct table *t, const struct criterion *x)
+static void add_side(struct table *t, const struct criterion *x)
 {
     char text[QUANTITY_BYTES] = "-";
-    enum rc rc;
 
     if (x)
         quantity_text(text, sizeof text, x->measured, x->unit);
-    TRY(table_cell(t, "%s", x ? accept_outcome_name(x->outcome) : "not asked"));
-    TRY(table_cell(t, "%s", text));
-out:
-    return rc;
+    table_cell(t, "%s", x ? accept_outcome_name(x->outcome) : "not asked");
+    table_cell(t, "%s", text);
 }
 
 static enum rc add_change(struct diff *d, struct table *t, const struct criterion *a, const struct criterion *b)
@@ -80,11 +77,11 @@ static enum rc add_change(struct diff *d, struct table *t, const struct criterio
 
     d->n_worse += is_worse;
     line_text(name, sizeof name, a ? a->name : b->name);
-    TRY(table_cell(t, "%s", accept_stage_name(a ? a->stage : b->stage)));
-    TRY(table_cell(t, "%s", name));
-    TRY(add_side(t, a));
-    TRY(add_side(t, b));
-    TRY(table_cell(t, "%s", is_worse ? "worse" : is_better ? "better" : "-"));
+    table_cell(t, "%s", accept_stage_name(a ? a->stage : b->stage));
+    table_cell(t, "%s", name);
+    add_side(t, a);
+    add_side(t, b);
+    table_cell(t, "%s", is_worse ? "worse" : is_better ? "better" : "-");
     TRY(write_change(d, a, b, is_worse ? "worse" : is_better ? "better" : NULL));
 out:
     return rc;
@@ -96,10 +93,9 @@ static enum rc diff_criteria(struct diff *d)
                                             { "A", ALIGN_LEFT },     { "figure", ALIGN_RIGHT },
                                             { "B", ALIGN_LEFT },     { "figure", ALIGN_RIGHT },
                                             { "B is", ALIGN_LEFT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, N_OF(column));
     enum rc rc;
 
-    TRY(table_open(&t, column, N_OF(column)));
     for (int i = 0; i < d->a->n_criteria; i++) {
         const struct criterion *a = &d->a->criterion[i], *b = criterion_of(d->b, a);
         if (!b || a->outcome != b->outcome)
@@ -108,10 +104,11 @@ static enum rc diff_criteria(struct diff *d)
     for (int i = 0; i < d->b->n_criteria; i++)
         if (!criterion_of(d->a, &d->b->criterion[i]))
             TRY(add_change(d, t, NULL, &d->b->criterion[i]));
+    TRY(table_check(t));
     fputs(table_n_rows(t) > 0 ? "\nCriteria with another outcome:\n" : "\nEvery criterion has the same outcome.\n",
           d->to);
     if (table_n_rows(t) > 0)
-        table_print(t, d->to);
+        TRY(table_print(t, d->to));
 out:
     table_close(&t);
     return rc;
@@ -204,36 +201,29 @@ static int node_of_name(const struct acceptance *x, const char *name)
 }
 
 /* Measured once, there is a ratio without an interval. */
-static enum rc add_ratio(struct table *t, double a, double b, double low, double high)
+static void add_ratio(struct table *t, double a, double b, double low, double high)
 {
-    enum rc rc;
-
     if (isnan(low) || isnan(high))
-        TRY(table_cell(t, "-"));
+        table_cell(t, "-");
     else
-        TRY(table_cell(t, "%.3f to %.3f", low, high));
+        table_cell(t, "%.3f to %.3f", low, high);
     if (a > 0 && !isnan(b))
-        TRY(table_cell(t, "%.3f", b / a));
+        table_cell(t, "%.3f", b / a);
     else
-        TRY(table_cell(t, "-"));
-out:
-    return rc;
+        table_cell(t, "-");
 }
 
-static enum rc add_pair_of(struct table *t, const char *what, const char *which, double a, double b, const char *unit)
+static void add_pair_of(struct table *t, const char *what, const char *which, double a, double b, const char *unit)
 {
     char of_a[QUANTITY_BYTES], of_b[QUANTITY_BYTES], name[ACCEPT_NAME_BYTES];
-    enum rc rc;
 
     quantity_text(of_a, sizeof of_a, a, unit);
     quantity_text(of_b, sizeof of_b, b, unit);
     line_text(name, sizeof name, which);
-    TRY(table_cell(t, "%s", what));
-    TRY(table_cell(t, "%s", name));
-    TRY(table_cell(t, "%s", of_a));
-    TRY(table_cell(t, "%s", of_b));
-out:
-    return rc;
+    table_cell(t, "%s", what);
+    table_cell(t, "%s", name);
+    table_cell(t, "%s", of_a);
+    table_cell(t, "%s", of_b);
 }
 
 /* Is a figure not in the table? Counts it. low, high: of the ratio; NaN: it has no interval. */
@@ -277,8 +267,8 @@ static enum rc add_figure(struct diff *d, struct table *t, const char *what, con
     TRY(write_figure(d, what, which, a, b, unit, low, high));
     if (is_left_out(d, a, b, unit, low, high))
         goto out;
-    TRY(add_pair_of(t, what, which, a, b, unit));
-    TRY(add_ratio(t, a, b, low, high));
+    add_pair_of(t, what, which, a, b, unit);
+    add_ratio(t, a, b, low, high);
 out:
     return rc;
 }
@@ -412,21 +402,21 @@ static enum rc diff_rates(struct diff *d)
         { "what", ALIGN_LEFT },           { "of", ALIGN_LEFT },    { "A", ALIGN_RIGHT }, { "B", ALIGN_RIGHT },
         { "95 % of B / A", ALIGN_RIGHT }, { "B / A", ALIGN_RIGHT }
     };
-    struct table *t = NULL;
+    struct table *t = table_open(column, N_OF(column));
     enum rc rc;
 
-    TRY(table_open(&t, column, N_OF(column)));
     TRY(add_nodes(d, t));
     TRY(add_metrics(d, t));
     TRY(add_sizes(d, t, "collective", d->a->collective, d->a->n_collective, d->b->collective, d->b->n_collective));
     TRY(add_rank_orders(d, t));
     TRY(add_sizes(d, t, "push and pull", d->a->ps, d->a->n_ps, d->b->ps, d->b->n_ps));
     TRY(add_training(d, t));
+    TRY(table_check(t));
     if (d->n_figures == 0)
         fputs("\nNothing that both have measured can be compared.\n", d->to);
     if (table_n_rows(t) > 0) {
         fputs(d->all_rows ? "\nFigures:\n" : "\nFigures that differ:\n", d->to);
-        table_print(t, d->to);
+        TRY(table_print(t, d->to));
     }
     if (d->n_left_out > 0)
         fprintf(d->to, "%s%d of %d figures changed by less than %g %%. All of them: gradmark diff A B --all\n",

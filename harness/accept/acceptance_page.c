@@ -90,13 +90,18 @@ out:
 }
 
 /* A table under a heading, where it has rows. Ends *t. */
-static void write_table(struct table **t, const char *heading, FILE *to)
+static enum rc write_table(struct table **t, const char *heading, FILE *to)
 {
+    enum rc rc;
+
+    TRY(table_check(*t));
     if (table_n_rows(*t) > 0) {
         html_element(to, "h2", NULL, "%s", heading);
-        html_table(to, *t, heading);
+        TRY(html_table(to, *t, heading));
     }
+out:
     table_close(t);
+    return rc;
 }
 
 static enum rc write_map(const struct acceptance *a, enum pair_figure of, FILE *to)
@@ -130,7 +135,7 @@ static enum rc write_pairs(const struct acceptance *a, FILE *to)
     TRY(write_map(a, PAIR_RATE, to));
     TRY(write_map(a, PAIR_LATENCY, to));
     TRY(slowest_pairs_table(&t, a, MOST_PAIRS));
-    write_table(&t, "The slowest pairs", to);
+    TRY(write_table(&t, "The slowest pairs", to));
 out:
     table_close(&t);
     return rc;
@@ -148,11 +153,10 @@ static enum rc write_rank_orders(const struct acceptance *a, FILE *to)
 {
     const int best = acceptance_best_rank_order(a);
     const char *distribution = best >= 0 ? rank_order_distribution(a, best) : NULL;
-    struct table *t = NULL;
+    struct table *t = rank_orders_table(a);
     enum rc rc;
 
-    TRY(rank_orders_table(&t, a));
-    write_table(&t, "Orders of ranks", to);
+    TRY(write_table(&t, "Orders of ranks", to));
     if (best >= 0)
         html_element(to, "p", "note",
                      "An allreduce of %zu bytes by the same ranks, which are members of it in these orders: one after "
@@ -213,17 +217,17 @@ static enum rc write_figures(const struct acceptance *a, FILE *to)
     enum rc rc;
 
     TRY(nodes_table(&t, a));
-    write_table(&t, "Nodes", to);
+    TRY(write_table(&t, "Nodes", to));
     write_nodes_note(to);
-    TRY(preflight_table(&t, a));
-    write_table(&t, "Preflight", to);
-    TRY(sizes_table(&t, a->collective, a->n_collective, "bus bandwidth"));
-    write_table(&t, "Collectives", to);
+    t = preflight_table(a);
+    TRY(write_table(&t, "Preflight", to));
+    t = sizes_table(a->collective, a->n_collective, "bus bandwidth");
+    TRY(write_table(&t, "Collectives", to));
     TRY(write_rank_orders(a, to));
-    TRY(sizes_table(&t, a->ps, a->n_ps, "goodput"));
-    write_table(&t, "Push and pull", to);
-    TRY(training_table(&t, a));
-    write_table(&t, "Training", to);
+    t = sizes_table(a->ps, a->n_ps, "goodput");
+    TRY(write_table(&t, "Push and pull", to));
+    t = training_table(a);
+    TRY(write_table(&t, "Training", to));
 out:
     table_close(&t);
     return rc;
@@ -255,8 +259,8 @@ static enum rc write_parts(const struct acceptance *a, FILE *to)
     TRY(write_verdict(a, to));
     TRY(write_list(a, "Failed", print_all_failures, to));
     TRY(write_list(a, "What to do", remedies_print, to));
-    TRY(criteria_table(&t, a, true));
-    write_table(&t, "Criteria", to);
+    t = criteria_table(a, true);
+    TRY(write_table(&t, "Criteria", to));
     TRY(write_list(a, "Not judged, or in part", silent_print, to));
     TRY(write_pairs(a, to));
     TRY(write_figures(a, to));

@@ -51,10 +51,10 @@ static enum rc print_rank_orders(const struct acceptance *a, FILE *to)
 
     if (best < 0)
         return RC_OK;
-    TRY(short_rank_orders_table(&t, a));
+    t = short_rank_orders_table(a);
     fprintf(to, "\nAllreduce of %zu bytes by order of ranks; rank_order.hosts has %s:\n", a->rank_order[best].n_bytes,
             accept_rank_order_name(best));
-    table_print_narrow(t, to);
+    TRY(table_print_narrow(t, to));
 out:
     table_close(&t);
     return rc;
@@ -83,10 +83,11 @@ enum rc acceptance_print(const struct acceptance *a, FILE *to)
     TRY(terminal_text_open(&text));
     verdict_print_notes(a, text.lines);
     TRY(terminal_text_close(&text, to));
-    TRY(short_criteria_table(&t, a));
+    t = short_criteria_table(a);
+    TRY(table_check(t));
     if (table_n_rows(t) > 0) {
         fputc('\n', to);
-        table_print(t, to);
+        TRY(table_print(t, to));
     }
     TRY(print_rank_orders(a, to));
     TRY(terminal_text_open(&text));
@@ -134,9 +135,9 @@ enum rc acceptance_print_markdown(const struct acceptance *a, FILE *to)
     enum rc rc;
 
     TRY(print_as_markdown(a, print_verdict, to));
-    TRY(criteria_table(&t, a, false));
+    t = criteria_table(a, false);
     fputc('\n', to);
-    markdown_table(t, to);
+    TRY(markdown_table(t, to));
     fputc('\n', to);
     TRY(print_as_markdown(a, print_reasons, to));
     TRY(output_flush(to));
@@ -145,32 +146,29 @@ out:
     return rc;
 }
 
-static enum rc number_cell(struct table *t, double value)
+static void number_cell(struct table *t, double value)
 {
-    return isfinite(value) ? table_cell(t, "%.17g", value) : table_cell(t, "%s", "");
+    isfinite(value) ? table_cell(t, "%.17g", value) : table_cell(t, "%s", "");
 }
 
 /* Named as in a record of kind "criterion". */
-static enum rc add_criterion(struct table *t, const struct criterion *c)
+static void add_criterion(struct table *t, const struct criterion *c)
 {
     char name[ACCEPT_NAME_BYTES], why[ACCEPT_TEXT_BYTES];
-    enum rc rc;
 
     line_text(name, sizeof name, c->name);
     line_text(why, sizeof why, c->text);
-    TRY(table_cell(t, "%s", accept_stage_name(c->stage)));
-    TRY(table_cell(t, "%s", name));
-    TRY(table_cell(t, "%s", accept_outcome_name(c->outcome)));
-    TRY(number_cell(t, c->measured));
-    TRY(number_cell(t, c->low));
-    TRY(number_cell(t, c->high));
-    TRY(number_cell(t, c->limit));
-    TRY(table_cell(t, "%s", c->at_least ? "true" : "false"));
-    TRY(table_cell(t, "%s", c->unit));
-    TRY(table_cell(t, "%d", c->n_samples));
-    TRY(table_cell(t, "%s", why));
-out:
-    return rc;
+    table_cell(t, "%s", accept_stage_name(c->stage));
+    table_cell(t, "%s", name);
+    table_cell(t, "%s", accept_outcome_name(c->outcome));
+    number_cell(t, c->measured);
+    number_cell(t, c->low);
+    number_cell(t, c->high);
+    number_cell(t, c->limit);
+    table_cell(t, "%s", c->at_least ? "true" : "false");
+    table_cell(t, "%s", c->unit);
+    table_cell(t, "%d", c->n_samples);
+    table_cell(t, "%s", why);
 }
 
 enum rc acceptance_print_csv(const struct acceptance *a, FILE *to)
@@ -181,14 +179,13 @@ enum rc acceptance_print_csv(const struct acceptance *a, FILE *to)
         { "limit", ALIGN_RIGHT },         { "at_least", ALIGN_LEFT }, { "unit", ALIGN_LEFT },
         { "samples_count", ALIGN_RIGHT }, { "text", ALIGN_LEFT },
     };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int i = 0; i < a->n_criteria; i++)
         if (!criterion_is_of_skipped(a, &a->criterion[i]))
-            TRY(add_criterion(t, &a->criterion[i]));
-    table_print_csv(t, to);
+            add_criterion(t, &a->criterion[i]);
+    TRY(table_print_csv(t, to));
     TRY(output_flush(to));
 out:
     table_close(&t);

@@ -15,58 +15,55 @@
 /* --- cells --- */
 
 /* A name or a sentence, in one line. */
-static enum rc text_cell(struct table *t, const char *text)
+static void text_cell(struct table *t, const char *text)
 {
     char line[ACCEPT_TEXT_BYTES];
 
     line_text(line, sizeof line, text);
-    return table_cell(t, "%s", line);
+    table_cell(t, "%s", line);
 }
 
-static enum rc quantity_cell(struct table *t, double value, const char *unit)
+static void quantity_cell(struct table *t, double value, const char *unit)
 {
     char text[QUANTITY_BYTES];
 
     quantity_text(text, sizeof text, value, unit);
-    return table_cell(t, "%s", text);
+    table_cell(t, "%s", text);
 }
 
-static enum rc interval_cell(struct table *t, double low, double high, const char *unit)
+static void interval_cell(struct table *t, double low, double high, const char *unit)
 {
     char text[2 * QUANTITY_BYTES];
 
     interval_text(text, sizeof text, low, high, unit);
-    return table_cell(t, "%s", text);
+    table_cell(t, "%s", text);
 }
 
 /* In a fixed unit that the column's title names, so that cells sort by their numbers; NaN: "-". */
-static enum rc scaled_cell(struct table *t, double value, double factor)
+static void scaled_cell(struct table *t, double value, double factor)
 {
-    return isnan(value) ? table_cell(t, "-") : table_cell(t, "%.4g", value * factor);
+    isnan(value) ? table_cell(t, "-") : table_cell(t, "%.4g", value * factor);
 }
 
 /* --- criteria --- */
 
-static enum rc add_criterion(struct table *t, const struct criterion *c, bool why)
+static void add_criterion(struct table *t, const struct criterion *c, bool why)
 {
     char limit[QUANTITY_BYTES + 16];
-    enum rc rc;
 
     limit_text(limit, sizeof limit, c);
-    TRY(table_cell(t, "%s", accept_stage_name(c->stage)));
-    TRY(text_cell(t, c->name));
-    TRY(table_cell(t, "%s", c->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(c->outcome)));
+    table_cell(t, "%s", accept_stage_name(c->stage));
+    text_cell(t, c->name);
+    table_cell(t, "%s", c->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(c->outcome));
     if (why)
-        TRY(text_cell(t, c->text));
-    TRY(quantity_cell(t, c->measured, c->unit));
-    TRY(table_cell(t, "%s", limit));
-    TRY(interval_cell(t, c->low, c->high, c->unit));
-    TRY(table_cell(t, "%d", c->n_samples));
-out:
-    return rc;
+        text_cell(t, c->text);
+    quantity_cell(t, c->measured, c->unit);
+    table_cell(t, "%s", limit);
+    interval_cell(t, c->low, c->high, c->unit);
+    table_cell(t, "%d", c->n_samples);
 }
 
-enum rc criteria_table(struct table **out, const struct acceptance *a, bool why)
+struct table *criteria_table(const struct acceptance *a, bool why)
 {
     static const struct column column[] = { { "stage", ALIGN_LEFT },   { "criterion", ALIGN_LEFT },
                                             { "outcome", ALIGN_LEFT }, { "measured", ALIGN_RIGHT },
@@ -77,18 +74,12 @@ enum rc criteria_table(struct table **out, const struct acceptance *a, bool why)
                                               { "outcome", ALIGN_LEFT },        { "why", ALIGN_LEFT },
                                               { "measured", ALIGN_RIGHT },      { "limit", ALIGN_RIGHT },
                                               { "95 % interval", ALIGN_RIGHT }, { "n", ALIGN_RIGHT } };
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t = table_open(why ? with_why : column, why ? N_OF(with_why) : N_OF(column));
 
-    TRY(table_open(&t, why ? with_why : column, why ? N_OF(with_why) : N_OF(column)));
     for (int i = 0; i < a->n_criteria; i++)
         if (!criterion_is_of_skipped(a, &a->criterion[i]))
-            TRY(add_criterion(t, &a->criterion[i], why));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+            add_criterion(t, &a->criterion[i], why);
+    return t;
 }
 
 /* "allreduce_busbw_bytes_per_s 4194304": out := the same with 4Mi; a size that no suffix shortens stays. */
@@ -102,46 +93,37 @@ static void short_name(char *out, size_t n_bytes, const char *name)
         text_of_size(out + (last + 1 - name), n_bytes - (size_t)(last + 1 - name), size_bytes);
 }
 
-static enum rc add_short_criterion(struct table *t, const struct criterion *c)
+static void add_short_criterion(struct table *t, const struct criterion *c)
 {
     const double of = isfinite(c->measured) ? c->measured : c->limit;
     const struct quantity_scale scale = quantity_scale(of, c->unit);
     char name[ACCEPT_NAME_BYTES], measured[QUANTITY_BYTES], limit[QUANTITY_BYTES], interval[QUANTITY_BYTES];
-    enum rc rc;
 
     short_name(name, sizeof name, c->name);
     scaled_text(measured, sizeof measured, c->measured, scale.factor);
     scaled_text(limit, sizeof limit, c->limit, scale.factor);
     scaled_interval_text(interval, sizeof interval, c->low, c->high, scale.factor);
-    TRY(table_cell(t, "%s", accept_stage_name(c->stage)));
-    TRY(table_cell(t, "%s", name));
-    TRY(table_cell(t, "%s", c->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(c->outcome)));
-    TRY(table_cell(t, "%s", measured));
-    TRY(table_cell(t, "%s%s", isnan(c->limit) ? "" : c->at_least ? ">= " : "<= ", limit));
-    TRY(table_cell(t, "%s", interval));
-    TRY(table_cell(t, "%s", isnan(of) ? "" : scale.unit));
-out:
-    return rc;
+    table_cell(t, "%s", accept_stage_name(c->stage));
+    table_cell(t, "%s", name);
+    table_cell(t, "%s", c->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(c->outcome));
+    table_cell(t, "%s", measured);
+    table_cell(t, "%s%s", isnan(c->limit) ? "" : c->at_least ? ">= " : "<= ", limit);
+    table_cell(t, "%s", interval);
+    table_cell(t, "%s", isnan(of) ? "" : scale.unit);
 }
 
-enum rc short_criteria_table(struct table **out, const struct acceptance *a)
+struct table *short_criteria_table(const struct acceptance *a)
 {
     static const struct column column[] = { { "stage", ALIGN_LEFT },   { "criterion", ALIGN_LEFT },
                                             { "outcome", ALIGN_LEFT }, { "value", ALIGN_RIGHT },
                                             { "limit", ALIGN_RIGHT },  { "95 % CI", ALIGN_RIGHT },
                                             { "unit", ALIGN_LEFT } };
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t = table_open(column, N_OF(column));
 
-    TRY(table_open(&t, column, N_OF(column)));
     for (int i = 0; i < a->n_criteria; i++)
         if (!criterion_is_of_skipped(a, &a->criterion[i]))
-            TRY(add_short_criterion(t, &a->criterion[i]));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+            add_short_criterion(t, &a->criterion[i]);
+    return t;
 }
 
 /* --- nodes --- */
@@ -182,18 +164,18 @@ static enum rc add_node(struct table *t, const struct acceptance *a, int node, c
 
     if (!blame)
         FAIL(RC_NOMEM, "no memory for a row of nodes");
-    TRY(text_cell(t, a->node[node].name));
-    TRY(table_cell(t, "%s", blame[0] ? blame : "-"));
-    TRY(table_cell(t, "%d", a->node[node].n_ranks));
-    TRY(scaled_cell(t, f->rate_out_bytes_per_s, 1e-6));
-    TRY(scaled_cell(t, f->rate_in_bytes_per_s, 1e-6));
-    TRY(scaled_cell(t, f->latency_s, 1e6));
-    TRY(scaled_cell(t, v[METRIC_GEMM], 1e-9));
-    TRY(scaled_cell(t, v[METRIC_MEMORY], 1e-9));
-    TRY(scaled_cell(t, v[METRIC_DETOUR], 100));
-    TRY(scaled_cell(t, v[METRIC_LONGEST_DETOUR], 1e6));
-    TRY(scaled_cell(t, v[METRIC_STEP_COMPUTE], 1e3));
-    TRY(scaled_cell(t, v[METRIC_STEP_WAIT], 1e3));
+    text_cell(t, a->node[node].name);
+    table_cell(t, "%s", blame[0] ? blame : "-");
+    table_cell(t, "%d", a->node[node].n_ranks);
+    scaled_cell(t, f->rate_out_bytes_per_s, 1e-6);
+    scaled_cell(t, f->rate_in_bytes_per_s, 1e-6);
+    scaled_cell(t, f->latency_s, 1e6);
+    scaled_cell(t, v[METRIC_GEMM], 1e-9);
+    scaled_cell(t, v[METRIC_MEMORY], 1e-9);
+    scaled_cell(t, v[METRIC_DETOUR], 100);
+    scaled_cell(t, v[METRIC_LONGEST_DETOUR], 1e6);
+    scaled_cell(t, v[METRIC_STEP_COMPUTE], 1e3);
+    scaled_cell(t, v[METRIC_STEP_WAIT], 1e3);
 out:
     free(blame);
     return rc;
@@ -214,7 +196,7 @@ enum rc nodes_table(struct table **out, const struct acceptance *a)
     if (!f)
         FAIL(RC_NOMEM, "no memory for figures of %d nodes", a->n_nodes);
     TRY(node_figures_all(f, a));
-    TRY(table_open(&t, column, N_OF(column)));
+    t = table_open(column, N_OF(column));
     for (int i = 0; i < a->n_nodes; i++)
         TRY(add_node(t, a, i, &f[i]));
     *out = t;
@@ -255,17 +237,13 @@ static size_t rated_pairs(struct pair_rate *out, const struct tournament *t)
     return n;
 }
 
-static enum rc add_pair(struct table *t, const struct acceptance *a, const struct pair_rate *p, double best)
+static void add_pair(struct table *t, const struct acceptance *a, const struct pair_rate *p, double best)
 {
-    enum rc rc;
-
-    TRY(text_cell(t, a->node[p->from].name));
-    TRY(text_cell(t, a->node[p->to].name));
-    TRY(scaled_cell(t, p->bytes_per_s, 1e-6));
-    TRY(scaled_cell(t, p->bytes_per_s / best, 100));
-    TRY(scaled_cell(t, pair_median(&a->tournament, PAIR_LATENCY, p->from, p->to), 1e6));
-out:
-    return rc;
+    text_cell(t, a->node[p->from].name);
+    text_cell(t, a->node[p->to].name);
+    scaled_cell(t, p->bytes_per_s, 1e-6);
+    scaled_cell(t, p->bytes_per_s / best, 100);
+    scaled_cell(t, pair_median(&a->tournament, PAIR_LATENCY, p->from, p->to), 1e6);
 }
 
 enum rc slowest_pairs_table(struct table **out, const struct acceptance *a, size_t most_rows)
@@ -285,9 +263,9 @@ enum rc slowest_pairs_table(struct table **out, const struct acceptance *a, size
     const size_t n = a->tournament.n_repeats > 0 ? rated_pairs(pair, &a->tournament) : 0;
     qsort(pair, n, sizeof *pair, by_rate);
     const double best = n > 0 ? pair[n - 1 - (n - 1) / 4].bytes_per_s : NAN; /* best_quarter() */
-    TRY(table_open(&t, column, N_OF(column)));
+    t = table_open(column, N_OF(column));
     for (size_t i = 0; i < n && i < most_rows; i++)
-        TRY(add_pair(t, a, &pair[i], best));
+        add_pair(t, a, &pair[i], best);
     *out = t;
     t = NULL;
 out:
@@ -298,195 +276,149 @@ out:
 
 /* --- the others --- */
 
-static enum rc add_fact(struct table *t, const struct acceptance *a, const struct preflight_row *p)
+static void add_fact(struct table *t, const struct acceptance *a, const struct preflight_row *p)
 {
-    enum rc rc;
-
-    TRY(text_cell(t, p->what));
-    TRY(table_cell(t, "%s", p->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(p->outcome)));
-    TRY(text_cell(t, p->value));
-    TRY(text_cell(t, p->node >= 0 ? a->node[p->node].name : "-"));
-    TRY(text_cell(t, p->other[0] ? p->other : "-"));
-out:
-    return rc;
+    text_cell(t, p->what);
+    table_cell(t, "%s", p->outcome == OUTCOME_FAIL ? "FAIL" : accept_outcome_name(p->outcome));
+    text_cell(t, p->value);
+    text_cell(t, p->node >= 0 ? a->node[p->node].name : "-");
+    text_cell(t, p->other[0] ? p->other : "-");
 }
 
-enum rc preflight_table(struct table **out, const struct acceptance *a)
+struct table *preflight_table(const struct acceptance *a)
 {
     static const struct column column[] = { { "fact", ALIGN_LEFT },
                                             { "outcome", ALIGN_LEFT },
                                             { "most nodes", ALIGN_LEFT },
                                             { "but", ALIGN_LEFT },
                                             { "has", ALIGN_LEFT } };
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t = table_open(column, N_OF(column));
 
-    TRY(table_open(&t, column, N_OF(column)));
     for (int i = 0; i < a->n_preflight; i++)
-        TRY(add_fact(t, a, &a->preflight[i]));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+        add_fact(t, a, &a->preflight[i]);
+    return t;
 }
 
-static enum rc add_rate(struct table *t, const struct sized_rate *r)
+static void add_rate(struct table *t, const struct sized_rate *r)
 {
-    enum rc rc;
-
-    TRY(table_cell(t, "%zu", r->n_bytes));
-    TRY(quantity_cell(t, r->bytes_per_s, "byte/s"));
-    TRY(interval_cell(t, r->low_bytes_per_s, r->high_bytes_per_s, "byte/s"));
-    TRY(quantity_cell(t, r->bound_ratio, "ratio"));
-    TRY(table_cell(t, "%d", r->n_repeats));
-out:
-    return rc;
+    table_cell(t, "%zu", r->n_bytes);
+    quantity_cell(t, r->bytes_per_s, "byte/s");
+    interval_cell(t, r->low_bytes_per_s, r->high_bytes_per_s, "byte/s");
+    quantity_cell(t, r->bound_ratio, "ratio");
+    table_cell(t, "%d", r->n_repeats);
 }
 
-enum rc sizes_table(struct table **out, const struct sized_rate *rate, int n, const char *title)
+struct table *sizes_table(const struct sized_rate *rate, int n, const char *title)
 {
     const struct column column[] = { { "bytes", ALIGN_RIGHT },
                                      { title, ALIGN_RIGHT },
                                      { "95 % interval", ALIGN_RIGHT },
                                      { "of the bound", ALIGN_RIGHT },
                                      { "repeats", ALIGN_RIGHT } };
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t = table_open(column, N_OF(column));
 
-    TRY(table_open(&t, column, N_OF(column)));
     for (int i = 0; i < n; i++)
-        TRY(add_rate(t, &rate[i]));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+        add_rate(t, &rate[i]);
+    return t;
 }
 
 /* "the best; switches as Slurm knows them", "as pack" */
-static enum rc remark_cell(struct table *t, const struct acceptance *a, int kind)
+static void remark_cell(struct table *t, const struct acceptance *a, int kind)
 {
     const struct rank_order *o = &a->rank_order[kind];
     const char *between = o->is_best && o->why[0] ? "; " : "";
     char why[ACCEPT_TEXT_BYTES];
 
-    if (o->rank && o->same_as != kind)
-        return table_cell(t, "as %s", accept_rank_order_name(o->same_as));
+    if (o->rank && o->same_as != kind) {
+        table_cell(t, "as %s", accept_rank_order_name(o->same_as));
+        return;
+    }
     line_text(why, sizeof why, o->why);
-    return table_cell(t, "%s%s%s", o->is_best ? "the best" : "", between, why);
+    table_cell(t, "%s%s%s", o->is_best ? "the best" : "", between, why);
 }
 
-static enum rc add_rank_order(struct table *t, const struct acceptance *a, int kind)
+static void add_rank_order(struct table *t, const struct acceptance *a, int kind)
 {
     const struct rank_order *o = &a->rank_order[a->rank_order[kind].same_as];
-    enum rc rc;
 
-    TRY(table_cell(t, "%s", accept_rank_order_name(kind)));
-    TRY(quantity_cell(t, o->bytes_per_s, "byte/s"));
-    TRY(interval_cell(t, o->low_bytes_per_s, o->high_bytes_per_s, "byte/s"));
-    TRY(quantity_cell(t, o->ratio, "ratio"));
-    TRY(interval_cell(t, o->low_ratio, o->high_ratio, "ratio"));
-    TRY(table_cell(t, "%d", o->n_repeats));
-    TRY(remark_cell(t, a, kind));
-out:
-    return rc;
+    table_cell(t, "%s", accept_rank_order_name(kind));
+    quantity_cell(t, o->bytes_per_s, "byte/s");
+    interval_cell(t, o->low_bytes_per_s, o->high_bytes_per_s, "byte/s");
+    quantity_cell(t, o->ratio, "ratio");
+    interval_cell(t, o->low_ratio, o->high_ratio, "ratio");
+    table_cell(t, "%d", o->n_repeats);
+    remark_cell(t, a, kind);
 }
 
-enum rc rank_orders_table(struct table **out, const struct acceptance *a)
+struct table *rank_orders_table(const struct acceptance *a)
 {
     static const struct column column[] = { { "order of ranks", ALIGN_LEFT }, { "bus bandwidth", ALIGN_RIGHT },
                                             { "95 % interval", ALIGN_RIGHT }, { "of the launcher's", ALIGN_RIGHT },
                                             { "95 % interval", ALIGN_RIGHT }, { "repeats", ALIGN_RIGHT },
                                             { "which", ALIGN_LEFT } };
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t = table_open(column, N_OF(column));
 
-    TRY(table_open(&t, column, N_OF(column)));
     for (int k = 0; k < ACCEPT_N_RANK_ORDERS && acceptance_best_rank_order(a) >= 0; k++)
-        TRY(add_rank_order(t, a, k));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+        add_rank_order(t, a, k);
+    return t;
 }
 
-static enum rc add_short_rank_order(struct table *t, const struct acceptance *a, int kind)
+static void add_short_rank_order(struct table *t, const struct acceptance *a, int kind)
 {
     const struct rank_order *o = &a->rank_order[a->rank_order[kind].same_as];
     char interval[QUANTITY_BYTES];
-    enum rc rc;
 
     scaled_interval_text(interval, sizeof interval, o->low_ratio, o->high_ratio, 100);
-    TRY(table_cell(t, "%s", accept_rank_order_name(kind)));
-    TRY(quantity_cell(t, o->bytes_per_s, "byte/s"));
-    TRY(quantity_cell(t, o->ratio, "ratio"));
-    TRY(table_cell(t, "%s", interval));
-    TRY(remark_cell(t, a, kind));
-out:
-    return rc;
+    table_cell(t, "%s", accept_rank_order_name(kind));
+    quantity_cell(t, o->bytes_per_s, "byte/s");
+    quantity_cell(t, o->ratio, "ratio");
+    table_cell(t, "%s", interval);
+    remark_cell(t, a, kind);
 }
 
-enum rc short_rank_orders_table(struct table **out, const struct acceptance *a)
+struct table *short_rank_orders_table(const struct acceptance *a)
 {
     static const struct column column[] = { { "order of ranks", ALIGN_LEFT },
                                             { "bus bandwidth", ALIGN_RIGHT },
                                             { "of the launcher's", ALIGN_RIGHT },
                                             { "95 % interval", ALIGN_RIGHT },
                                             { "which", ALIGN_LEFT } };
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t = table_open(column, N_OF(column));
 
-    TRY(table_open(&t, column, N_OF(column)));
     for (int k = 0; k < ACCEPT_N_RANK_ORDERS && acceptance_best_rank_order(a) >= 0; k++)
-        TRY(add_short_rank_order(t, a, k));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+        add_short_rank_order(t, a, k);
+    return t;
 }
 
 /* "-": not known, of older reports. */
-static enum rc steps_cell(struct table *t, uint64_t n_steps)
+static void steps_cell(struct table *t, uint64_t n_steps)
 {
-    return n_steps > 0 ? table_cell(t, "%llu", (unsigned long long)n_steps) : table_cell(t, "-");
+    n_steps > 0 ? table_cell(t, "%llu", (unsigned long long)n_steps) : table_cell(t, "-");
 }
 
-static enum rc add_scale(struct table *t, const struct scaled_training *s)
+static void add_scale(struct table *t, const struct scaled_training *s)
 {
-    enum rc rc;
-
-    TRY(table_cell(t, "%d", s->n_nodes));
-    TRY(table_cell(t, "%d", s->n_ranks));
-    TRY(quantity_cell(t, s->samples_per_s, "samples/s"));
-    TRY(interval_cell(t, s->low_samples_per_s, s->high_samples_per_s, "samples/s"));
-    TRY(quantity_cell(t, s->efficiency_ratio, "ratio"));
-    TRY(interval_cell(t, s->low_efficiency_ratio, s->high_efficiency_ratio, "ratio"));
-    TRY(quantity_cell(t, s->exposed_ratio, "ratio"));
-    TRY(steps_cell(t, s->n_steps));
-    TRY(steps_cell(t, s->n_measured_steps));
-out:
-    return rc;
+    table_cell(t, "%d", s->n_nodes);
+    table_cell(t, "%d", s->n_ranks);
+    quantity_cell(t, s->samples_per_s, "samples/s");
+    interval_cell(t, s->low_samples_per_s, s->high_samples_per_s, "samples/s");
+    quantity_cell(t, s->efficiency_ratio, "ratio");
+    interval_cell(t, s->low_efficiency_ratio, s->high_efficiency_ratio, "ratio");
+    quantity_cell(t, s->exposed_ratio, "ratio");
+    steps_cell(t, s->n_steps);
+    steps_cell(t, s->n_measured_steps);
 }
 
-enum rc training_table(struct table **out, const struct acceptance *a)
+struct table *training_table(const struct acceptance *a)
 {
     static const struct column column[] = { { "nodes", ALIGN_RIGHT },      { "ranks", ALIGN_RIGHT },
                                             { "throughput", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
                                             { "efficiency", ALIGN_RIGHT }, { "95 % interval", ALIGN_RIGHT },
                                             { "exposed", ALIGN_RIGHT },    { "steps", ALIGN_RIGHT },
                                             { "measured", ALIGN_RIGHT } };
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t = table_open(column, N_OF(column));
 
-    TRY(table_open(&t, column, N_OF(column)));
     for (int i = 0; i < a->n_training; i++)
-        TRY(add_scale(t, &a->training[i]));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+        add_scale(t, &a->training[i]);
+    return t;
 }

@@ -343,20 +343,17 @@ static double median_found_after_s(const struct trial_result *r, int n, int kind
     return scratch[(n_found - 1) / 2];
 }
 
-static enum rc kind_row(struct table *t, const struct totals *sum, int kind, double after_s)
+static void kind_row(struct table *t, const struct totals *sum, int kind, double after_s)
 {
     const int k = sum->n_found[kind], n = sum->n_faults[kind];
     double low, high;
-    enum rc rc;
 
     self_test_interval(k, n, &low, &high);
-    TRY(table_cell(t, "%s", kind_name[kind]));
-    TRY(table_cell(t, "%d", n));
-    TRY(table_cell(t, "%d", k));
-    TRY(table_cell(t, "%.1f %% (%.1f .. %.1f)", 100.0 * k / n, 100 * low, 100 * high));
-    TRY(isnan(after_s) ? table_cell(t, "-") : table_cell(t, "%.3g s", after_s));
-out:
-    return rc;
+    table_cell(t, "%s", kind_name[kind]);
+    table_cell(t, "%d", n);
+    table_cell(t, "%d", k);
+    table_cell(t, "%.1f %% (%.1f .. %.1f)", 100.0 * k / n, 100 * low, 100 * high);
+    isnan(after_s) ? table_cell(t, "-") : table_cell(t, "%.3g s", after_s);
 }
 
 enum rc self_test_print(const struct trial_result *result, int n, FILE *to)
@@ -373,11 +370,11 @@ enum rc self_test_print(const struct trial_result *result, int n, FILE *to)
 
     if (!scratch)
         FAIL(RC_NOMEM, "no memory for %d trials", n);
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    t = table_open(column, sizeof column / sizeof *column);
     for (int k = 0; k < FAULT_N_KINDS; k++)
         if (sum.n_faults[k] > 0)
-            TRY(kind_row(t, &sum, k, median_found_after_s(result, n, k, scratch)));
-    table_print(t, to);
+            kind_row(t, &sum, k, median_found_after_s(result, n, k, scratch));
+    TRY(table_print(t, to));
     fprintf(to,
             "false alarms: %d findings without a fault, of %ld healthy nodes and ranks in %d trials; of %d trial%s "
             "without a fault, %d had one\n",

@@ -362,7 +362,7 @@ enum { MOST_POINT_COLUMNS = MAX_ASSIGNMENTS + 1 };
  * layouts its layout), and each other option that the campaign sweeps. Returns how many. */
 size_t point_columns(struct column *out, const struct campaign *c);
 /* Their cells. */
-enum rc point_print_assigned(struct table *t, const struct campaign *c, const struct point *p) MUST_CHECK;
+void point_print_assigned(struct table *t, const struct campaign *c, const struct point *p);
 /* answer.c: at most five lines for each setting: how many workers to use, which mode is faster with equal resources,
  * and the cost of gradient exchange. RC_NOMEM. */
 enum rc campaign_answer(const struct campaign *c, FILE *to) MUST_CHECK;
@@ -370,7 +370,7 @@ enum rc campaign_answer(const struct campaign *c, FILE *to) MUST_CHECK;
 void campaign_tell_uncompared(const struct campaign *c, const struct point *like, FILE *to);
 /* table.c: the short table, which compare prints, passed to show(). Its lines have at most 100 characters if options
  * and names are short. */
-typedef void show_table_fn(const struct table *t, FILE *to);
+typedef enum rc show_table_fn(const struct table *t, FILE *to);
 enum rc campaign_print_short(const struct campaign *c, show_table_fn *show, FILE *to) MUST_CHECK;
 /* A line for each of its marks: the meaning, and the number of rows with it. */
 void campaign_print_short_marks(const struct campaign *c, FILE *to);

@@ -417,7 +417,7 @@ static bool is_shown(const struct diff *d, const struct pair *p)
     return d->all_rows || p->outcome == BETTER || p->outcome == WORSE || is_untold_withheld(d, p);
 }
 
-static enum rc cell_of_marks(struct table *t, const struct diff *d, const struct pair *p)
+static void cell_of_marks(struct table *t, const struct diff *d, const struct pair *p)
 {
     char letters[N_MARKS + 1] = "";
     size_t n = 0;
@@ -425,34 +425,31 @@ static enum rc cell_of_marks(struct table *t, const struct diff *d, const struct
     for (enum launch_mark mark = 0; mark < N_MARKS; mark++)
         if (is_marked(d, p, mark))
             letters[n++] = mark_letter(mark);
-    return table_cell(t, "%s", letters);
+    table_cell(t, "%s", letters);
 }
 
-static enum rc add_pair(struct table *t, const struct diff *d, const struct pair *p)
+static void add_pair(struct table *t, const struct diff *d, const struct pair *p)
 {
     const struct point *a = point_of(d, 0, p), *b = point_of(d, 1, p);
     char rate[2][32];
-    enum rc rc;
 
     rate_text(rate[0], sizeof rate[0], point_throughput(a).mean);
     rate_text(rate[1], sizeof rate[1], point_throughput(b).mean);
-    TRY(point_print_assigned(t, &d->of[0]->campaign, a));
-    TRY(table_cell(t, "%s", rate[0]));
-    TRY(table_cell(t, "%s", rate[1]));
+    point_print_assigned(t, &d->of[0]->campaign, a);
+    table_cell(t, "%s", rate[0]);
+    table_cell(t, "%s", rate[1]);
     if (p->differs[0] || isnan(p->x.ratio))
-        TRY(table_cell(t, "-"));
+        table_cell(t, "-");
     else
-        TRY(table_cell(t, "%.3f", p->x.ratio));
+        table_cell(t, "%.3f", p->x.ratio);
     if (p->differs[0] || isnan(p->x.ratio_low))
-        TRY(table_cell(t, "-"));
+        table_cell(t, "-");
     else
-        TRY(table_cell(t, "%.3f-%.3f", p->x.ratio_low, p->x.ratio_high));
-    TRY(table_cell(t, "%s", is_untold_withheld(d, p) ? "withheld" : outcome_text[p->outcome]));
-    TRY(table_cell(t, "%zu, %zu", a->n_launches, b->n_launches));
+        table_cell(t, "%.3f-%.3f", p->x.ratio_low, p->x.ratio_high);
+    table_cell(t, "%s", is_untold_withheld(d, p) ? "withheld" : outcome_text[p->outcome]);
+    table_cell(t, "%zu, %zu", a->n_launches, b->n_launches);
     if (has_marks(d))
-        TRY(cell_of_marks(t, d, p));
-out:
-    return rc;
+        cell_of_marks(t, d, p);
 }
 
 /* A line for each mark in the table: its meaning, and how many points have it. */
@@ -489,17 +486,17 @@ static enum rc print_table(const struct diff *d, FILE *to)
     if (n_shown(d) == 0)
         goto out;
     memcpy(column + n_assigned, own, sizeof own);
-    TRY(table_open(&t, column, n_assigned + sizeof own / sizeof *own - !has_marks(d)));
+    t = table_open(column, n_assigned + sizeof own / sizeof *own - !has_marks(d));
     for (size_t i = 0; i < d->n_pairs; i++) {
         const struct pair *p = &d->pair[i];
         if (!is_shown(d, p))
             continue;
         if (last && point_of(d, 0, p)->workload != point_of(d, 0, last)->workload)
-            TRY(table_rule(t));
-        TRY(add_pair(t, d, p));
+            table_rule(t);
+        add_pair(t, d, p);
         last = p;
     }
-    table_print(t, to);
+    TRY(table_print(t, to));
     tell_marks(d, to);
 out:
     table_close(&t);

@@ -395,28 +395,25 @@ void layouts_verdict(char *out, size_t n_bytes, const struct layout_point *point
              1e-9 * (double)best->memory_bytes, 1e-9 * (double)other->memory_bytes);
 }
 
-static enum rc add_row(struct table *t, const struct layouts *l, const struct layout_point *p)
+static void add_row(struct table *t, const struct layouts *l, const struct layout_point *p)
 {
     char name[LAYOUT_TEXT_BYTES];
-    enum rc rc;
 
     layout_text(name, &p->layout);
-    TRY(table_cell(t, "%s", l->base.profiles.profile[p->profile].model));
-    TRY(table_cell(t, "%s", name));
-    TRY(table_cell(t, "%llu", (unsigned long long)p->n_micro_batches));
+    table_cell(t, "%s", l->base.profiles.profile[p->profile].model);
+    table_cell(t, "%s", name);
+    table_cell(t, "%llu", (unsigned long long)p->n_micro_batches);
     if (isnan(p->step_s))
-        TRY(table_cell(t, p->is_simulated ? "failed" : "-"));
+        table_cell(t, p->is_simulated ? "failed" : "-");
     else
-        TRY(table_cell(t, "%.4g", 1e3 * p->step_s));
-    TRY(table_cell(t, "%.4g", 1e3 * p->formula_s));
-    TRY(table_cell(t, "%.4g", (double)l->global_batch[p->profile] / layout_step_s(p)));
-    TRY(table_cell(t, "%.1f", 100 * p->bubble_ratio));
-    TRY(table_cell(t, "%.3f", p->imbalance_ratio));
-    TRY(table_cell(t, "%.4g", megabytes(p->activations_bytes)));
-    TRY(table_cell(t, "%.4g", megabytes(p->gradients_bytes)));
-    TRY(table_cell(t, "%.3g", 1e-9 * (double)p->memory_bytes));
-out:
-    return rc;
+        table_cell(t, "%.4g", 1e3 * p->step_s);
+    table_cell(t, "%.4g", 1e3 * p->formula_s);
+    table_cell(t, "%.4g", (double)l->global_batch[p->profile] / layout_step_s(p));
+    table_cell(t, "%.1f", 100 * p->bubble_ratio);
+    table_cell(t, "%.3f", p->imbalance_ratio);
+    table_cell(t, "%.4g", megabytes(p->activations_bytes));
+    table_cell(t, "%.4g", megabytes(p->gradients_bytes));
+    table_cell(t, "%.3g", 1e-9 * (double)p->memory_bytes);
 }
 
 enum rc layouts_print(const struct layouts *l, FILE *to)
@@ -429,12 +426,11 @@ enum rc layouts_print(const struct layouts *l, FILE *to)
                                             { "GB", ALIGN_RIGHT } };
     struct terminal_text text = { .lines = NULL };
     char verdict[LAYOUTS_VERDICT_BYTES];
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < l->n_points; i++)
-        TRY(add_row(t, l, &l->point[i]));
+        add_row(t, l, &l->point[i]);
     TRY(terminal_text_open(&text));
     for (size_t i = 0, end; i < l->n_points; i = end) {
         const size_t profile = l->point[i].profile;
@@ -446,7 +442,7 @@ enum rc layouts_print(const struct layouts *l, FILE *to)
     }
     fputc('\n', text.lines);
     TRY(terminal_text_close(&text, to));
-    table_print(t, to);
+    TRY(table_print(t, to));
     TRY(terminal_text_open(&text));
     fprintf(text.lines,
             "parts: micro-batches of a worker's batch. step: simulated; -: by the formula alone. cost/mean: of the "

@@ -297,14 +297,14 @@ out:
 
 /* --- tables --- */
 
-static void show_results(const struct table *t, FILE *to)
+static enum rc show_results(const struct table *t, FILE *to)
 {
-    html_table(to, t, "What each setting gives");
+    return html_table(to, t, "What each setting gives");
 }
 
-static void show_steps(const struct table *t, FILE *to)
+static enum rc show_steps(const struct table *t, FILE *to)
 {
-    html_table(to, t, "Where the time of a step goes");
+    return html_table(to, t, "Where the time of a step goes");
 }
 
 /* Was a sentence broken at the end of this line, for a terminal? It is as long as such lines are, with no end of a

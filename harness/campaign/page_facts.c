@@ -36,24 +36,21 @@ static size_t bytes_left(FILE *to, long n_reserved)
 /* A table as it is in a page. */
 static enum rc table_in_memory(struct memory *out, const struct table *t, const char *title)
 {
-    struct memory m = { NULL, 0 };
-    FILE *to = open_memstream(&m.text, &m.n_bytes);
+    FILE *to = open_memstream(&out->text, &out->n_bytes);
+    enum rc rc;
 
     if (!to)
         return rc_raise(RC_NOMEM, "no memory for the table %s", title);
-    html_table(to, t, title);
-    if (fclose(to) != 0) {
-        free(m.text);
-        return rc_raise(RC_NOMEM, "no memory for the table %s", title);
-    }
-    *out = m;
-    return RC_OK;
+    rc = html_table(to, t, title);
+    if (fclose(to) != 0 && rc == RC_OK)
+        rc = rc_raise(RC_NOMEM, "no memory for the table %s", title);
+    return rc;
 }
 
 /* page.P2: a table for which there is no room is left out. */
 static enum rc put_table(const struct table *t, const char *title, FILE *to)
 {
-    struct memory table;
+    struct memory table = { NULL, 0 };
     enum rc rc;
 
     TRY(table_in_memory(&table, t, title));
@@ -61,8 +58,8 @@ static enum rc put_table(const struct table *t, const char *title, FILE *to)
         fwrite(table.text, 1, table.n_bytes, to);
     else
         html_element(to, "p", "alert", "A table of %zu rows is left out: it is too large for a page.", table_n_rows(t));
-    free(table.text);
 out:
+    free(table.text);
     return rc;
 }
 
@@ -108,48 +105,42 @@ out:
 
 /* --- launches --- */
 
-static enum rc cell(struct table *t, const char *fmt, double value)
+static void cell(struct table *t, const char *fmt, double value)
 {
     char text[64];
 
     snprintf(text, sizeof text, fmt, value);
-    return table_cell(t, "%s", isnan(value) ? "-" : text);
+    table_cell(t, "%s", isnan(value) ? "-" : text);
 }
 
 /* What its machine and its speed did. */
-static enum rc add_conditions(struct table *t, const struct point *p, size_t i)
+static void add_conditions(struct table *t, const struct point *p, size_t i)
 {
     const struct launch *l = &p->launch[i];
-    enum rc rc;
 
-    TRY(table_cell(t, "%s", l->switched ? "speed switched" : l->never_settled ? "never settled" : "-"));
-    TRY(table_cell(t, "%s", launch_has_mark(p, i, MARK_DISTURBED) ? "yes" : "-"));
-    TRY(cell(t, "%.2f", l->others_cores_count));
-    TRY(cell(t, "%.2g %%", 100 * l->steal_ratio));
-    TRY(cell(t, "%.0f %%", 100 * l->taken_cores_ratio));
-    TRY(cell(t, "%.3g", 1e-9 * l->frequency_hz));
-out:
-    return rc;
+    table_cell(t, "%s", l->switched ? "speed switched" : l->never_settled ? "never settled" : "-");
+    table_cell(t, "%s", launch_has_mark(p, i, MARK_DISTURBED) ? "yes" : "-");
+    cell(t, "%.2f", l->others_cores_count);
+    cell(t, "%.2g %%", 100 * l->steal_ratio);
+    cell(t, "%.0f %%", 100 * l->taken_cores_ratio);
+    cell(t, "%.3g", 1e-9 * l->frequency_hz);
 }
 
-static enum rc add_launch(struct table *t, const struct campaign *c, const struct point *p, size_t i)
+static void add_launch(struct table *t, const struct campaign *c, const struct point *p, size_t i)
 {
     const struct launch *l = &p->launch[i];
     char rate[32];
-    enum rc rc;
 
     rate_text(rate, sizeof rate, l->throughput_samples_per_s);
-    TRY(point_print_assigned(t, c, p));
-    TRY(table_cell(t, "%zu", i));
-    TRY(table_cell(t, "%s", rate));
-    TRY(cell(t, "%.4g", 1e6 * l->step_mean_s));
-    TRY(cell(t, "%.1f %%", 100 * l->bound_ratio));
-    TRY(cell(t, "%.4f", l->loss_last));
-    TRY(cell(t, "%.3g", l->seconds_to_target_s));
-    TRY(table_cell(t, "%s", l->did_not_learn ? "no" : "-"));
-    TRY(add_conditions(t, p, i));
-out:
-    return rc;
+    point_print_assigned(t, c, p);
+    table_cell(t, "%zu", i);
+    table_cell(t, "%s", rate);
+    cell(t, "%.4g", 1e6 * l->step_mean_s);
+    cell(t, "%.1f %%", 100 * l->bound_ratio);
+    cell(t, "%.4f", l->loss_last);
+    cell(t, "%.3g", l->seconds_to_target_s);
+    table_cell(t, "%s", l->did_not_learn ? "no" : "-");
+    add_conditions(t, p, i);
 }
 
 static bool is_marked(const struct point *p, size_t i)
@@ -177,11 +168,11 @@ enum rc page_launches(const struct recorded *k, FILE *to)
     enum rc rc;
 
     memcpy(column + n_assigned, own, sizeof own);
-    TRY(table_open(&t, column, n_assigned + sizeof own / sizeof *own));
+    t = table_open(column, n_assigned + sizeof own / sizeof *own);
     for (size_t i = 0; i < c->n_points; i++)
         for (size_t l = 0; l < c->point[i].n_launches; l++)
             if (n_shown < most_rows && (shows_all || is_marked(&c->point[i], l))) {
-                TRY(add_launch(t, c, &c->point[i], l));
+                add_launch(t, c, &c->point[i], l);
                 n_shown++;
             }
     html_element(to, "h2", NULL, c->n_launches_done == 1 ? "The launch" : "Launches");
@@ -191,7 +182,7 @@ enum rc page_launches(const struct recorded *k, FILE *to)
             "%zu of %zu launches: of those that were disturbed, unsteady or did not learn as many as have room "
             "in a page.",
             n_shown, c->n_launches_done);
-    html_table(to, t, "Launches");
+    TRY(html_table(to, t, "Launches"));
 out:
     table_close(&t);
     return rc;
@@ -223,38 +214,35 @@ static bool is_internal(const char *key)
     return strcmp(key, "kind") == 0 || strcmp(key, "launch_index") == 0 || strcmp(key, "block_position") == 0;
 }
 
-static enum rc records_open(struct table **t, const json_t *first)
+static struct table *records_table(const json_t *first)
 {
-    const size_t n = json_object_size(first);
-    struct column *column = calloc(n + 1, sizeof *column);
+    struct column *column = calloc(json_object_size(first) + 1, sizeof *column);
     size_t n_columns = 0;
-    enum rc rc;
 
     if (!column)
-        return rc_raise(RC_NOMEM, "no memory for a table of %zu columns", n);
+        return NULL;
     for (void *at = json_object_iter((json_t *)(uintptr_t)first); at;
          at = json_object_iter_next((json_t *)(uintptr_t)first, at))
         if (!is_internal(json_object_iter_key(at)))
             column[n_columns++] =
                 (struct column){ json_object_iter_key(at),
                                  json_is_string(json_object_iter_value(at)) ? ALIGN_LEFT : ALIGN_RIGHT };
-    rc = table_open(t, column, n_columns);
+    struct table *t = table_open(column, n_columns);
     free(column);
-    return rc;
+    return t;
 }
 
 /* The table of the first n_shown records as it is in a page; the caller frees it. */
 static enum rc records_text(struct memory *out, const json_t *records, size_t n_shown, const char *title)
 {
-    struct table *t = NULL;
+    struct table *t = records_table(json_array_get(records, 0));
     char text[TEXT_BYTES];
     enum rc rc;
 
-    TRY(records_open(&t, json_array_get(records, 0)));
     for (size_t i = 0; i < n_shown; i++)
         for (size_t k = 0; k < table_n_columns(t); k++) {
             value_text(text, sizeof text, json_object_get(json_array_get(records, i), table_column(t, k)->title));
-            TRY(table_cell(t, "%s", text));
+            table_cell(t, "%s", text);
         }
     TRY(table_in_memory(out, t, title));
 out:
@@ -291,29 +279,26 @@ out:
 
 /* --- objects --- */
 
-static enum rc add_member(struct table *t, const char *key, const json_t *value)
+static void add_member(struct table *t, const char *key, const json_t *value)
 {
     char text[TEXT_BYTES];
-    enum rc rc;
 
     value_text(text, sizeof text, value);
-    TRY(table_cell(t, "%s", key));
-    TRY(table_cell(t, "%s", text));
-out:
-    return rc;
+    table_cell(t, "%s", key);
+    table_cell(t, "%s", text);
 }
 
 /* The scalars of an object as one table. */
 static enum rc write_members(json_t *object, const char *title, FILE *to)
 {
     static const struct column column[] = { { "name", ALIGN_LEFT }, { "value", ALIGN_LEFT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, 2);
     enum rc rc;
 
-    TRY(table_open(&t, column, 2));
     for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at))
         if (!json_is_object(json_object_iter_value(at)) && !is_internal(json_object_iter_key(at)))
-            TRY(add_member(t, json_object_iter_key(at), json_object_iter_value(at)));
+            add_member(t, json_object_iter_key(at), json_object_iter_value(at));
+    TRY(table_check(t));
     if (table_n_rows(t) > 0) {
         html_element(to, "h2", NULL, "%s", title);
         TRY(put_table(t, title, to));
@@ -364,20 +349,17 @@ static void launched_text(char *out, size_t n_bytes, const struct recorded *k, c
         snprintf(out, n_bytes, "-");
 }
 
-static enum rc add_option(struct table *t, const struct recorded *k, const char *option)
+static void add_option(struct table *t, const struct recorded *k, const char *option)
 {
     char text[TEXT_BYTES];
-    enum rc rc;
 
-    TRY(table_cell(t, "--%s", option));
+    table_cell(t, "--%s", option);
     value_text(text, sizeof text, recorded_option(k->manifest, option));
-    TRY(table_cell(t, "%s", text));
+    table_cell(t, "%s", text);
     if (k->is_run)
-        return RC_OK;
+        return;
     launched_text(text, sizeof text, k, option);
-    TRY(table_cell(t, "%s", text));
-out:
-    return rc;
+    table_cell(t, "%s", text);
 }
 
 /* Was it among the options of the campaign, or of a point before i? */
@@ -396,18 +378,17 @@ enum rc page_options(const struct recorded *k, FILE *to)
                                             { "value", ALIGN_LEFT },
                                             { "launches", ALIGN_LEFT } };
     json_t *options = json_object_get(k->manifest, "options");
-    struct table *t = NULL;
+    struct table *t = table_open(column, k->is_run ? 2 : 3);
     enum rc rc;
 
-    TRY(table_open(&t, column, k->is_run ? 2 : 3));
     for (void *at = json_object_iter(options); at; at = json_object_iter_next(options, at))
         if (!is_internal(json_object_iter_key(at)))
-            TRY(add_option(t, k, json_object_iter_key(at)));
+            add_option(t, k, json_object_iter_key(at));
     for (size_t i = 0; i < k->campaign.n_points; i++) { /* those that launches alone have */
         json_t *mine = json_object_get(k->point[i].manifest, "options");
         for (void *at = json_object_iter(mine); at; at = json_object_iter_next(mine, at))
             if (!is_internal(json_object_iter_key(at)) && !is_known(k, i, json_object_iter_key(at)))
-                TRY(add_option(t, k, json_object_iter_key(at)));
+                add_option(t, k, json_object_iter_key(at));
     }
     html_element(to, "h2", NULL, "Options");
     if (!k->is_run)

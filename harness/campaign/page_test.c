@@ -11,7 +11,7 @@
 /* --- P1 --- */
 
 /* Every cell of a table on a line of its own; "|": a rule. */
-static void show_cells(const struct table *t, FILE *to)
+static enum rc show_cells(const struct table *t, FILE *to)
 {
     for (size_t row = 0; row < table_n_rows(t); row++)
         for (size_t i = 0; i < table_n_columns(t); i++)
@@ -19,6 +19,7 @@ static void show_cells(const struct table *t, FILE *to)
                 fprintf(to, "%s\n", table_text(t, row, i));
             else if (i == 0)
                 fprintf(to, "|\n");
+    return table_check(t);
 }
 
 /* The same of the table behind *at in a page, as text; *at := behind it. Cells of made-up campaigns need no escape. */

@@ -22,62 +22,48 @@ static double high_s(const struct predicted_size *size)
     return size->by.step_s * exp(size->band_log);
 }
 
-static enum rc seconds_cell(struct table *t, bool is_known, double seconds)
+static void seconds_cell(struct table *t, bool is_known, double seconds)
 {
-    return is_known ? table_cell(t, "%.4g", 1e3 * seconds) : table_cell(t, "-");
+    is_known ? table_cell(t, "%.4g", 1e3 * seconds) : table_cell(t, "-");
 }
 
-static enum rc size_cells(struct table *t, const struct prediction *p, const struct predicted_setting *s,
-                          const struct predicted_size *size)
+static void size_cells(struct table *t, const struct prediction *p, const struct predicted_setting *s,
+                       const struct predicted_size *size)
 {
     const double measured_s = size->point ? prediction_measured(size).step_s : NAN;
     const double error_percent = round(1000 * (size->by.step_s / measured_s - 1)) / 10 + 0.0; /* -0 becomes 0 */
-    enum rc rc;
 
-    TRY(table_cell(t, "%s", s->name));
-    TRY(table_cell(t, "%d", size->n_workers));
-    TRY(seconds_cell(t, size->point != NULL, measured_s));
-    TRY(seconds_cell(t, true, prediction_simulated(p, size, VARIANT_AS_MEASURED).step_s));
-    TRY(seconds_cell(t, size->is_predicted, size->by.step_s));
-    TRY(size->is_predicted ? table_cell(t, "%.4g to %.4g", 1e3 * low_s(size), 1e3 * high_s(size)) : table_cell(t, "-"));
-    TRY(size->is_predicted && size->point ? table_cell(t, "%+.1f %%", error_percent) : table_cell(t, "-"));
-out:
-    return rc;
+    table_cell(t, "%s", s->name);
+    table_cell(t, "%d", size->n_workers);
+    seconds_cell(t, size->point != NULL, measured_s);
+    seconds_cell(t, true, prediction_simulated(p, size, VARIANT_AS_MEASURED).step_s);
+    seconds_cell(t, size->is_predicted, size->by.step_s);
+    size->is_predicted ? table_cell(t, "%.4g to %.4g", 1e3 * low_s(size), 1e3 * high_s(size)) : table_cell(t, "-");
+    size->is_predicted && size->point ? table_cell(t, "%+.1f %%", error_percent) : table_cell(t, "-");
 }
 
-static enum rc size_row(struct table *t, const struct prediction *p, const struct predicted_setting *s,
-                        const struct predicted_size *size)
+static void size_row(struct table *t, const struct prediction *p, const struct predicted_setting *s,
+                     const struct predicted_size *size)
 {
-    const enum rc rc = size_cells(t, p, s, size);
-
-    return rc == RC_OK ? table_cell(t, "%s",
-                                    !size->point         ? ""
-                                    : size->is_predicted ? "check: by the smaller ones"
-                                                         : "measured")
-                       : rc;
+    size_cells(t, p, s, size);
+    table_cell(t, "%s", !size->point ? "" : size->is_predicted ? "check: by the smaller ones" : "measured");
 }
 
-static enum rc open_table(struct table **out, const struct prediction *p)
+static struct table *open_table(const struct prediction *p)
 {
     static const struct column column[] = { { "setting", ALIGN_LEFT },        { "workers", ALIGN_RIGHT },
                                             { "measured, ms", ALIGN_RIGHT },  { "simulated, ms", ALIGN_RIGHT },
                                             { "predicted, ms", ALIGN_RIGHT }, { "band, ms", ALIGN_RIGHT },
                                             { "error", ALIGN_RIGHT },         { "", ALIGN_LEFT } };
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < p->n_settings; i++) {
         if (i > 0)
-            TRY(table_rule(t));
+            table_rule(t);
         for (size_t k = 0; k < p->setting[i].n_sizes; k++)
-            TRY(size_row(t, p, &p->setting[i], &p->setting[i].size[k]));
+            size_row(t, p, &p->setting[i], &p->setting[i].size[k]);
     }
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+    return t;
 }
 
 /* What the figures are, a line each. The caller frees. has_checks: also how far off each check was. */
@@ -141,8 +127,8 @@ enum rc prediction_print(const struct prediction *p, FILE *to)
 
     if (!text)
         FAIL(RC_NOMEM, "no memory for what predictions are");
-    TRY(open_table(&t, p));
-    table_print(t, to);
+    t = open_table(p);
+    TRY(table_print(t, to));
     fputs(text, to);
     TRY(output_flush(to));
 out:
@@ -177,17 +163,16 @@ static enum rc print_short_table(const struct prediction *p, FILE *to)
                                             { "measured ms", ALIGN_RIGHT },  { "simulated ms", ALIGN_RIGHT },
                                             { "predicted ms", ALIGN_RIGHT }, { "band, ms", ALIGN_RIGHT },
                                             { "error", ALIGN_RIGHT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < p->n_settings; i++) {
         if (i > 0)
-            TRY(table_rule(t));
+            table_rule(t);
         for (size_t k = 0; k < p->setting[i].n_sizes; k++)
-            TRY(size_cells(t, p, &p->setting[i], &p->setting[i].size[k]));
+            size_cells(t, p, &p->setting[i], &p->setting[i].size[k]);
     }
-    table_print(t, to);
+    TRY(table_print(t, to));
 out:
     table_close(&t);
     return rc;
@@ -289,12 +274,12 @@ enum rc prediction_page(const struct prediction *p, const char *path)
 
     if (!text)
         FAIL(RC_NOMEM, "no memory for what predictions are");
-    TRY(open_table(&t, p));
+    t = open_table(p);
     TRY(html_open(&page, path, p->runs.name));
     to = page.file.stream;
     html_element(to, "p", NULL,
                  "Steps of more workers than were measured, predicted by simulation on the cluster as calibrated.");
-    html_table(to, t, "measured, simulated and predicted steps");
+    TRY(html_table(to, t, "measured, simulated and predicted steps"));
     html_lines(to, NULL, text);
     html_element(to, "h2", NULL, "The cluster");
     fputs("<ul>\n", to);

@@ -200,19 +200,17 @@ const char *reproduction_of_table(const struct reproduction *r);
 /* Sentences: which values of the clusters were chosen to fit published rows, and what that means for the errors. */
 void reproduction_fit_text(char *out, size_t n_bytes, const struct reproduction *r);
 /* Table of the rows. RC_NOMEM. */
-enum rc reproduction_table(struct table **out, const struct reproduction *r) MUST_CHECK;
+struct table *reproduction_table(const struct reproduction *r);
 /* The same of other columns: those of `of`, without column n_band where no row has a band. The title "" stands for
  * reproduction_of_table(). add_row fills a row. */
 struct reproduction_columns {
     const struct column *column;
     size_t n_columns, n_band;
-    enum rc (*add_row)(struct table *t, const struct reproduction *r, const struct point_of_row *p);
+    void (*add_row)(struct table *t, const struct reproduction *r, const struct point_of_row *p);
 };
-enum rc reproduction_table_of(struct table **out, const struct reproduction *r,
-                              const struct reproduction_columns *of) MUST_CHECK;
+struct table *reproduction_table_of(const struct reproduction *r, const struct reproduction_columns *of);
 /* The cells that each of them begins with: model, GPUs, mode, servers, network, published. */
-enum rc reproduction_point_cells(struct table *t, const struct reproduction *r,
-                                 const struct point_of_row *p) MUST_CHECK;
+void reproduction_point_cells(struct table *t, const struct reproduction *r, const struct point_of_row *p);
 /* The errors in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. In reproduce_answer.c, with the
  * next function. */
 enum rc reproduction_print_answer(const struct reproduction *r, FILE *to) MUST_CHECK;

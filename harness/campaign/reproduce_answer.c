@@ -120,24 +120,20 @@ static void tell_how_sure(const struct reproduction *r, FILE *to)
 
 /* --- the table --- */
 
-static enum rc print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+static void print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
-    enum rc rc;
-
-    TRY(reproduction_point_cells(t, r, p));
-    TRY(isnan(p->predicted_ratio) ? table_cell(t, "failed") : table_cell(t, "%.1f %%", 100 * p->predicted_ratio));
+    reproduction_point_cells(t, r, p);
+    isnan(p->predicted_ratio) ? table_cell(t, "failed") : table_cell(t, "%.1f %%", 100 * p->predicted_ratio);
     if (!isnan(p->band.high))
-        TRY(table_cell(t, "%.1f-%.1f", 100 * p->band.low, 100 * p->band.high));
+        table_cell(t, "%.1f-%.1f", 100 * p->band.low, 100 * p->band.high);
     else if (reproduction_has_bands(r))
-        TRY(table_cell(t, "-"));
+        table_cell(t, "-");
     if (isnan(p->predicted_ratio))
-        TRY(table_cell(t, "-"));
+        table_cell(t, "-");
     else
-        TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio)));
-    TRY(table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "yes" : "no"));
-    TRY(table_cell(t, "%d", p->row->line));
-out:
-    return rc;
+        table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio));
+    table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "yes" : "no");
+    table_cell(t, "%d", p->row->line);
 }
 
 static enum rc print_table(const struct reproduction *r, FILE *to)
@@ -148,11 +144,10 @@ static enum rc print_table(const struct reproduction *r, FILE *to)
         { "error", ALIGN_RIGHT },  { "counted", ALIGN_LEFT }, { "line", ALIGN_RIGHT }
     };
     const struct reproduction_columns few = { column, sizeof column / sizeof *column, 7, print_row };
-    struct table *t = NULL;
+    struct table *t = reproduction_table_of(r, &few);
     enum rc rc;
 
-    TRY(reproduction_table_of(&t, r, &few));
-    table_print(t, to);
+    TRY(table_print(t, to));
 out:
     table_close(&t);
     return rc;

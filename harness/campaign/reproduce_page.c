@@ -68,7 +68,7 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
     enum rc rc;
 
     reproduction_fit_text(fit, sizeof fit, r);
-    TRY(reproduction_table(&t, r));
+    t = reproduction_table(r);
     TRY(html_open(&page, path, r->name));
     to = page.file.stream;
     html_element(to, "p", NULL, "%s efficiencies, and those that gradmark simulates. %s%s",
@@ -82,7 +82,7 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
     if (held[0])
         write_line(to, held);
     reproduction_cannot_tell_lines(r, write_line, to);
-    html_table(to, t, r->terms->is_own_table ? "predicted against given" : "predicted against published");
+    TRY(html_table(to, t, r->terms->is_own_table ? "predicted against given" : "predicted against published"));
     reproduction_band_lines(r, write_line, to);
     for (size_t i = 0; i < r->n_points; i++)
         if (reproduce_begins_chart(r, i))

@@ -11,61 +11,49 @@
 #include "harness/world/stop.h"
 
 /* Predicted, its band where there are any, error, images/s. */
-static enum rc print_prediction(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+static void print_prediction(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
-    enum rc rc;
-
     if (isnan(p->predicted_ratio)) {
-        TRY(table_cell(t, "failed"));
+        table_cell(t, "failed");
         if (reproduction_has_bands(r))
-            TRY(table_cell(t, "-"));
-        TRY(table_cell(t, "-"));
-        return table_cell(t, "-");
+            table_cell(t, "-");
+        table_cell(t, "-");
+        table_cell(t, "-");
+        return;
     }
-    TRY(table_cell(t, "%.1f %%", 100 * p->predicted_ratio));
+    table_cell(t, "%.1f %%", 100 * p->predicted_ratio);
     if (!isnan(p->band.high))
-        TRY(table_cell(t, "%.1f .. %.1f", 100 * p->band.low, 100 * p->band.high));
+        table_cell(t, "%.1f .. %.1f", 100 * p->band.low, 100 * p->band.high);
     else if (reproduction_has_bands(r))
-        TRY(table_cell(t, "-"));
-    TRY(table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio)));
-    TRY(table_cell(t, "%.1f", point_figures_of(r, p).images_per_s));
-out:
-    return rc;
+        table_cell(t, "-");
+    table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio));
+    table_cell(t, "%.1f", point_figures_of(r, p).images_per_s);
 }
 
-enum rc reproduction_point_cells(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+void reproduction_point_cells(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
-    enum rc rc;
-
-    TRY(table_cell(t, "%s", p->row->model));
-    TRY(table_cell(t, "%d", p->n_gpus));
-    TRY(table_cell(t, "%s%s", point_exchange(p), p->mode == ROW_PS_ASYNC ? " async" : ""));
-    TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
-    TRY(table_cell(t, "%s%s%s", point_transport(r, p), p->gradients[0] ? ", " : "", p->gradients));
-    TRY(table_cell(t, "%.1f %%", 100 * p->row->efficiency_ratio));
-out:
-    return rc;
+    table_cell(t, "%s", p->row->model);
+    table_cell(t, "%d", p->n_gpus);
+    table_cell(t, "%s%s", point_exchange(p), p->mode == ROW_PS_ASYNC ? " async" : "");
+    p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-");
+    table_cell(t, "%s%s%s", point_transport(r, p), p->gradients[0] ? ", " : "", p->gradients);
+    table_cell(t, "%.1f %%", 100 * p->row->efficiency_ratio);
 }
 
-static enum rc print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+static void print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
-    enum rc rc;
-
-    TRY(reproduction_point_cells(t, r, p));
-    TRY(print_prediction(t, r, p));
-    TRY(table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "" : "no"));
-    TRY(table_cell(t, "%s", p->row->table));
-out:
-    return rc;
+    reproduction_point_cells(t, r, p);
+    print_prediction(t, r, p);
+    table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "" : "no");
+    table_cell(t, "%s", p->row->table);
 }
 
-enum rc reproduction_table_of(struct table **out, const struct reproduction *r, const struct reproduction_columns *of)
+struct table *reproduction_table_of(const struct reproduction *r, const struct reproduction_columns *of)
 {
     enum { MOST_COLUMNS = 16 };
     struct column used[MOST_COLUMNS];
     struct table *t = NULL;
     size_t n = 0;
-    enum rc rc;
 
     assert(of->n_columns <= MOST_COLUMNS);
     for (size_t i = 0; i < of->n_columns; i++)
@@ -74,18 +62,14 @@ enum rc reproduction_table_of(struct table **out, const struct reproduction *r, 
     for (size_t i = 0; i < n; i++)
         if (!used[i].title[0])
             used[i].title = reproduction_of_table(r);
-    TRY(table_open(&t, used, n));
+    t = table_open(used, n);
     for (size_t i = 0; i < r->n_points; i++)
         if (r->point[i].row && point_is_finished(r, &r->point[i]))
-            TRY(of->add_row(t, r, &r->point[i]));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+            of->add_row(t, r, &r->point[i]);
+    return t;
 }
 
-enum rc reproduction_table(struct table **out, const struct reproduction *r)
+struct table *reproduction_table(const struct reproduction *r)
 {
     static const struct column column[] = { { "model", ALIGN_LEFT },      { "GPUs", ALIGN_RIGHT },
                                             { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
@@ -95,7 +79,7 @@ enum rc reproduction_table(struct table **out, const struct reproduction *r)
                                             { "counted", ALIGN_LEFT },    { "table", ALIGN_LEFT } };
     const struct reproduction_columns all = { column, sizeof column / sizeof *column, 7, print_row };
 
-    return reproduction_table_of(out, r, &all);
+    return reproduction_table_of(r, &all);
 }
 
 /* Of each model with servers the tensor that the hottest of them holds, where it holds far more than the mean. */
@@ -183,12 +167,11 @@ static void print_line(void *to, const char *line)
 
 enum rc reproduction_print(const struct reproduction *r, FILE *to)
 {
-    struct table *t = NULL;
     char held[128];
+    struct table *t = reproduction_table(r);
     enum rc rc;
 
-    TRY(reproduction_table(&t, r));
-    table_print(t, to);
+    TRY(table_print(t, to));
     reproduction_print_error(r, false, to);
     reproduction_print_error(r, true, to);
     reproduce_fit_lines(r, print_line, to);

@@ -181,15 +181,14 @@ void simulate_widen_bands(struct simulate *s);
 bool simulate_has_bands(const struct simulate *s);
 bool simulate_is_explained(const struct simulate *s, size_t point);
 /* The n_most assumptions that change a point most, the largest change first. RC_NOMEM. */
-enum rc simulate_assumptions_table(struct table **out, const struct simulate *s, size_t point,
-                                   size_t n_most) MUST_CHECK;
+struct table *simulate_assumptions_table(const struct simulate *s, size_t point, size_t n_most);
 /* RC_NOMEM. */
 enum rc simulate_add_systems(struct simulate *s) MUST_CHECK;
 const char *simulate_system_name(int system);
 /* The system must be there (is_there). */
 struct simulate_system_figures simulate_system_figures_of(const struct simulate *s, size_t profile, int system);
 /* is_short: at most 100 columns, without columns of the table of points. */
-enum rc simulate_systems_table(struct table **out, const struct simulate *s, bool is_short) MUST_CHECK;
+struct table *simulate_systems_table(const struct simulate *s, bool is_short);
 /* For each model, the network traffic of a collective and of servers; passed to print(arg, line). */
 void simulate_network_claims(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
 const char *simulate_systems_text(void);
@@ -200,7 +199,7 @@ enum rc simulate_explain(FILE *to, const struct simulate *s) MUST_CHECK;
 /* "network x 2"; i below SIMULATE_N_WHAT_IFS. */
 const char *simulate_what_if_name(const struct simulate *s, int i);
 /* Ratios of throughput. is_short: with short names of ways. RC_NOMEM. */
-enum rc simulate_what_if_table(struct table **out, const struct simulate *s, bool is_short) MUST_CHECK;
+struct table *simulate_what_if_table(const struct simulate *s, bool is_short);
 
 /* "the network card of fc6/w's server, 96 %" */
 void simulate_bottleneck_text(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p);
@@ -219,14 +218,14 @@ void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, 
 void simulate_crossovers(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
 
 /* Table of the points. RC_NOMEM. */
-enum rc simulate_table(struct table **out, const struct simulate *s) MUST_CHECK;
+struct table *simulate_table(const struct simulate *s);
 /* The same of other columns. add_row fills the cells of a point. */
-typedef enum rc simulate_add_row(struct table *t, const struct simulate *s, const struct simulate_point *p);
-enum rc simulate_table_of(struct table **out, const struct simulate *s, const struct column *column, size_t n_columns,
-                          simulate_add_row *add_row) MUST_CHECK;
+typedef void simulate_add_row(struct table *t, const struct simulate *s, const struct simulate_point *p);
+struct table *simulate_table_of(const struct simulate *s, const struct column *column, size_t n_columns,
+                                simulate_add_row *add_row);
 /* The cells that each of them begins with: model, way, GPUs, servers; and "failed", then n_after "-", if p failed. */
-enum rc simulate_point_cells(struct table *t, const struct simulate *s, const struct simulate_point *p, const char *way,
-                             int n_after) MUST_CHECK;
+void simulate_point_cells(struct table *t, const struct simulate *s, const struct simulate_point *p, const char *way,
+                          int n_after);
 /* All tables, and assumptions: table.txt. */
 enum rc simulate_print(const struct simulate *s, FILE *to) MUST_CHECK;
 /* The answer in a few lines, each a sentence or more; further lines of a model are indented. */

@@ -222,26 +222,23 @@ void simulate_way_short(char *out, size_t n_bytes, const struct simulate *s, con
         snprintf(end, n_bytes - (size_t)(end - out), ", %s", servers);
 }
 
-static enum rc print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
+static void print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
 {
     enum { N_AFTER = 3 };
     char way[SIMULATE_WAY_BYTES], bottleneck[BOTTLENECK_BYTES];
-    enum rc rc;
 
     simulate_way_short(way, sizeof way, s, &s->way[p->way]);
-    TRY(simulate_point_cells(t, s, p, way, N_AFTER));
+    simulate_point_cells(t, s, p, way, N_AFTER);
     if (simulate_failure(s, p))
-        goto out;
+        return;
     simulate_bottleneck_short(bottleneck, sizeof bottleneck, s, p);
-    TRY(table_cell(t, "%.1f %%", 100 * p->efficiency.mean));
+    table_cell(t, "%.1f %%", 100 * p->efficiency.mean);
     if (!isnan(p->efficiency.high))
-        TRY(table_cell(t, "%.1f-%.1f", 100 * p->efficiency.low, 100 * p->efficiency.high));
+        table_cell(t, "%.1f-%.1f", 100 * p->efficiency.low, 100 * p->efficiency.high);
     else
-        TRY(table_cell(t, "-"));
-    TRY(table_cell(t, "%.1f", p->images_per_s));
-    TRY(table_cell(t, "%s", bottleneck));
-out:
-    return rc;
+        table_cell(t, "-");
+    table_cell(t, "%.1f", p->images_per_s);
+    table_cell(t, "%s", bottleneck);
 }
 
 static enum rc print_table(const struct simulate *s, FILE *to)
@@ -250,11 +247,10 @@ static enum rc print_table(const struct simulate *s, FILE *to)
                                             { "GPUs", ALIGN_RIGHT },       { "servers", ALIGN_RIGHT },
                                             { "efficiency", ALIGN_RIGHT }, { "band, %", ALIGN_RIGHT },
                                             { "images/s", ALIGN_RIGHT },   { "busiest, % of step", ALIGN_LEFT } };
-    struct table *t = NULL;
+    struct table *t = simulate_table_of(s, column, sizeof column / sizeof *column, print_point);
     enum rc rc;
 
-    TRY(simulate_table_of(&t, s, column, sizeof column / sizeof *column, print_point));
-    table_print(t, to);
+    TRY(table_print(t, to));
 out:
     table_close(&t);
     return rc;

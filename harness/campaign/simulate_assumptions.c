@@ -150,7 +150,7 @@ static void effects_text(char *out, size_t n_bytes, const struct ranked *r)
                                strchr(r->change[i]->setting, '=') + 1, 100 * (r->change[i]->ratio - 1));
 }
 
-enum rc simulate_assumptions_table(struct table **out, const struct simulate *s, size_t point, size_t n_most)
+struct table *simulate_assumptions_table(const struct simulate *s, size_t point, size_t n_most)
 {
     static const struct column column[] = { { "assumption", ALIGN_LEFT },
                                             { "value", ALIGN_RIGHT },
@@ -160,23 +160,17 @@ enum rc simulate_assumptions_table(struct table **out, const struct simulate *s,
     struct ranked ranked[CLUSTER_MAX_KEYS];
     const size_t n = rank_all(ranked, s, point);
     char value[VALUE_BYTES], effects[SIMULATE_SENTENCE_BYTES];
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < n && i < n_most; i++) {
         cluster_key_format(c, ranked[i].key, value, sizeof value);
         effects_text(effects, sizeof effects, &ranked[i]);
-        TRY(table_cell(t, "%s", cluster_keys[ranked[i].key].name));
-        TRY(table_cell(t, "%s", value));
-        TRY(table_cell(t, "%s", effects));
-        TRY(table_cell(t, "%.1f %%", 100 * ranked[i].moves_ratio));
+        table_cell(t, "%s", cluster_keys[ranked[i].key].name);
+        table_cell(t, "%s", value);
+        table_cell(t, "%s", effects);
+        table_cell(t, "%.1f %%", 100 * ranked[i].moves_ratio);
     }
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+    return t;
 }
 
 /*

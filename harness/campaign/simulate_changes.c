@@ -290,31 +290,28 @@ struct simulate_system_figures simulate_system_figures_of(const struct simulate 
     };
 }
 
-static enum rc print_system(struct table *t, const struct simulate *s, size_t profile, int system, bool is_short)
+static void print_system(struct table *t, const struct simulate *s, size_t profile, int system, bool is_short)
 {
     const struct simulate_point *p = &s->point[s->system[profile][system].point];
     const struct simulate_system_figures f = simulate_system_figures_of(s, profile, system);
     char way[SIMULATE_WAY_BYTES];
-    enum rc rc;
 
     simulate_way_name(way, sizeof way, &s->way[p->way]);
-    TRY(table_cell(t, "%s", s->profiles.profile[profile].model));
-    TRY(table_cell(t, "%s", system_name[system]));
+    table_cell(t, "%s", s->profiles.profile[profile].model);
+    table_cell(t, "%s", system_name[system]);
     if (!is_short)
-        TRY(table_cell(t, "%s", way));
-    TRY(table_cell(t, "%d", p->n_gpus));
-    TRY(table_cell(t, "%.1f", p->images_per_s));
+        table_cell(t, "%s", way);
+    table_cell(t, "%d", p->n_gpus);
+    table_cell(t, "%.1f", p->images_per_s);
     if (!is_short)
-        TRY(table_cell(t, "%.1f %%", 100 * p->efficiency.mean));
-    TRY(table_cell(t, "%.1f", 1e-6 * f.network_bytes_per_gpu));
-    TRY(table_cell(t, "%.0f %%", 100 * f.card_ratio));
-    TRY(isnan(f.staleness_count) ? table_cell(t, "-") : table_cell(t, "%.1f", f.staleness_count));
-    TRY(isnan(f.slow_ratio) ? table_cell(t, "-") : table_cell(t, "%.3f", f.slow_ratio));
-out:
-    return rc;
+        table_cell(t, "%.1f %%", 100 * p->efficiency.mean);
+    table_cell(t, "%.1f", 1e-6 * f.network_bytes_per_gpu);
+    table_cell(t, "%.0f %%", 100 * f.card_ratio);
+    isnan(f.staleness_count) ? table_cell(t, "-") : table_cell(t, "%.1f", f.staleness_count);
+    isnan(f.slow_ratio) ? table_cell(t, "-") : table_cell(t, "%.3f", f.slow_ratio);
 }
 
-enum rc simulate_systems_table(struct table **out, const struct simulate *s, bool is_short)
+struct table *simulate_systems_table(const struct simulate *s, bool is_short)
 {
     static const struct column column[] = { { "model", ALIGN_LEFT },      { "system", ALIGN_LEFT },
                                             { "mode", ALIGN_LEFT },       { "GPUs", ALIGN_RIGHT },
@@ -325,20 +322,14 @@ enum rc simulate_systems_table(struct table **out, const struct simulate *s, boo
                                          { "GPUs", ALIGN_RIGHT },      { "images/s", ALIGN_RIGHT },
                                          { "MB", ALIGN_RIGHT },        { "busiest card", ALIGN_RIGHT },
                                          { "staleness", ALIGN_RIGHT }, { "slow link", ALIGN_RIGHT } };
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t =
+        is_short ? table_open(few, sizeof few / sizeof *few) : table_open(column, sizeof column / sizeof *column);
 
-    TRY(is_short ? table_open(&t, few, sizeof few / sizeof *few)
-                 : table_open(&t, column, sizeof column / sizeof *column));
     for (size_t profile = 0; profile < s->profiles.n; profile++)
         for (int system = 0; system < SIMULATE_N_SYSTEMS; system++)
             if (s->system[profile][system].is_there)
-                TRY(print_system(t, s, profile, system, is_short));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+                print_system(t, s, profile, system, is_short);
+    return t;
 }
 
 /* Does the collective need more of the network than servers? */

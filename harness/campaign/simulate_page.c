@@ -59,10 +59,10 @@ static enum rc write_what_ifs(FILE *to, const struct simulate *s)
 
     if (!s->terms->has_what_if)
         return RC_OK;
-    TRY(simulate_what_if_table(&t, s, false));
+    t = simulate_what_if_table(s, false);
     html_element(to, "h2", NULL, "What if");
     html_element(to, "p", NULL, "Throughput with the change over that without it; %s.", simulate_what_if_text());
-    html_table(to, t, "ratios of throughput");
+    TRY(html_table(to, t, "ratios of throughput"));
 out:
     table_close(&t);
     return rc;
@@ -75,10 +75,10 @@ static enum rc write_systems(FILE *to, const struct simulate *s)
 
     if (!s->terms->has_what_if)
         return RC_OK;
-    TRY(simulate_systems_table(&t, s, false));
+    t = simulate_systems_table(s, false);
     html_element(to, "h2", NULL, "The systems in one table");
     html_element(to, "p", NULL, "On the same cluster. %s.", simulate_systems_text());
-    html_table(to, t, "systems");
+    TRY(html_table(to, t, "systems"));
     simulate_network_claims(s, write_line, to);
 out:
     table_close(&t);
@@ -118,7 +118,7 @@ enum rc simulate_page(const struct simulate *s, const char *path)
 
     used_cluster_title(cluster, sizeof cluster, &s->cluster[0]);
     snprintf(title, sizeof title, "simulated on %s", cluster);
-    TRY(simulate_table(&t, s));
+    t = simulate_table(s);
     TRY(html_open(&page, path, title));
     to = crossovers.to = page.file.stream;
     TRY(write_answer(to, s));
@@ -128,7 +128,7 @@ enum rc simulate_page(const struct simulate *s, const char *path)
                  "step in which a GPU waits for the exchange.");
     simulate_band_text(band, sizeof band, s);
     html_element(to, "p", NULL, "%s%s", band, band[0] && band[strlen(band) - 1] == '.' ? "" : ".");
-    html_table(to, t, "predictions");
+    TRY(html_table(to, t, "predictions"));
     simulate_exchange_terms(s, write_line, to);
     simulate_crossovers(s, write_crossover, &crossovers);
     TRY(write_what_ifs(to, s));
@@ -206,7 +206,7 @@ enum rc simulate_draw(const struct simulate *s, FILE *to)
                                                 .has_band = simulate_has_bands(s) };
         simulate_chart_name(name, sizeof name, s, i);
         snprintf(path, sizeof path, "%s/%s.tsv", s->folder, name);
-        TRY(write_table(s, i, path));
+        write_table(s, i, path);
         TRY(prediction_chart_draw(&chart, path, &is_drawn));
     }
     if (!is_drawn)
@@ -261,17 +261,17 @@ static enum rc explain(FILE *to, const struct simulate *s, size_t point)
     const struct simulate_point *p = &s->point[point];
     const struct used_profile *profile = &s->profiles.profile[p->profile];
     char way[SIMULATE_WAY_BYTES], bottleneck[BOTTLENECK_BYTES];
-    struct table *t = NULL;
+    struct table *t = simulate_assumptions_table(s, point, CLUSTER_MAX_KEYS);
     enum rc rc;
 
-    TRY(simulate_assumptions_table(&t, s, point, CLUSTER_MAX_KEYS));
     simulate_way_name(way, sizeof way, &s->way[p->way]);
     simulate_bottleneck_text(bottleneck, sizeof bottleneck, s, p);
     html_element(to, "h3", NULL, "%s, %s, %d GPUs: %.1f images/s, %.1f %% of %d times one GPU", profile->model, way,
                  p->n_gpus, p->images_per_s, 100 * p->efficiency.mean, p->n_gpus);
     html_element(to, "p", NULL, "It waits for: %s of a step.", bottleneck);
+    TRY(table_check(t));
     if (table_n_rows(t) > 0)
-        html_table(to, t, "assumptions by what they move");
+        TRY(html_table(to, t, "assumptions by what they move"));
     else
         html_element(to, "p", NULL, "None of the values that it stands on is an assumption.");
 out:

@@ -13,69 +13,56 @@
 
 enum { MOST_ASSUMPTIONS = 3 }; /* of a prediction, on a terminal */
 
-enum rc simulate_point_cells(struct table *t, const struct simulate *s, const struct simulate_point *p, const char *way,
-                             int n_after)
+void simulate_point_cells(struct table *t, const struct simulate *s, const struct simulate_point *p, const char *way,
+                          int n_after)
 {
-    enum rc rc;
-
-    TRY(table_cell(t, "%s", s->profiles.profile[p->profile].model));
-    TRY(table_cell(t, "%s", way));
-    TRY(table_cell(t, "%d", p->n_gpus));
-    TRY(p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-"));
+    table_cell(t, "%s", s->profiles.profile[p->profile].model);
+    table_cell(t, "%s", way);
+    table_cell(t, "%d", p->n_gpus);
+    p->n_servers > 0 ? table_cell(t, "%d", p->n_servers) : table_cell(t, "-");
     if (!simulate_failure(s, p))
-        goto out;
-    TRY(table_cell(t, "failed"));
+        return;
+    table_cell(t, "failed");
     for (int i = 0; i < n_after; i++)
-        TRY(table_cell(t, "-"));
-out:
-    return rc;
+        table_cell(t, "-");
 }
 
-static enum rc print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
+static void print_point(struct table *t, const struct simulate *s, const struct simulate_point *p)
 {
     enum { N_AFTER = 6 };
     char way[SIMULATE_WAY_BYTES], bottleneck[BOTTLENECK_BYTES];
-    enum rc rc;
 
     simulate_way_name(way, sizeof way, &s->way[p->way]);
-    TRY(simulate_point_cells(t, s, p, way, N_AFTER));
+    simulate_point_cells(t, s, p, way, N_AFTER);
     if (simulate_failure(s, p))
-        goto out;
+        return;
     simulate_bottleneck_text(bottleneck, sizeof bottleneck, s, p);
-    TRY(table_cell(t, "%.1f %%", 100 * p->efficiency.mean));
+    table_cell(t, "%.1f %%", 100 * p->efficiency.mean);
     if (!isnan(p->efficiency.high))
-        TRY(table_cell(t, "%.1f .. %.1f", 100 * p->efficiency.low, 100 * p->efficiency.high));
+        table_cell(t, "%.1f .. %.1f", 100 * p->efficiency.low, 100 * p->efficiency.high);
     else
-        TRY(table_cell(t, "-"));
-    TRY(table_cell(t, "%.1f", p->images_per_s));
-    TRY(table_cell(t, "%.4g", 1e3 * p->step_s));
-    TRY(table_cell(t, "%.4g", p->exposed_s < 1e-6 * p->step_s ? 0 : 1e3 * p->exposed_s));
-    TRY(table_cell(t, "%.0f %%", 100 * p->exposed_s / p->step_s));
-    TRY(table_cell(t, "%s", bottleneck));
-out:
-    return rc;
+        table_cell(t, "-");
+    table_cell(t, "%.1f", p->images_per_s);
+    table_cell(t, "%.4g", 1e3 * p->step_s);
+    table_cell(t, "%.4g", p->exposed_s < 1e-6 * p->step_s ? 0 : 1e3 * p->exposed_s);
+    table_cell(t, "%.0f %%", 100 * p->exposed_s / p->step_s);
+    table_cell(t, "%s", bottleneck);
 }
 
-enum rc simulate_table_of(struct table **out, const struct simulate *s, const struct column *column, size_t n_columns,
-                          simulate_add_row *add_row)
+struct table *simulate_table_of(const struct simulate *s, const struct column *column, size_t n_columns,
+                                simulate_add_row *add_row)
 {
-    struct table *t = NULL;
-    enum rc rc;
+    struct table *t = table_open(column, n_columns);
 
-    TRY(table_open(&t, column, n_columns));
     for (size_t i = 0; i < s->n_points; i++) {
         if (i > 0 && (s->point[i].profile != s->point[i - 1].profile || s->point[i].way != s->point[i - 1].way))
-            TRY(table_rule(t));
-        TRY(add_row(t, s, &s->point[i]));
+            table_rule(t);
+        add_row(t, s, &s->point[i]);
     }
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+    return t;
 }
 
-enum rc simulate_table(struct table **out, const struct simulate *s)
+struct table *simulate_table(const struct simulate *s)
 {
     static const struct column column[] = { { "model", ALIGN_LEFT },
                                             { "mode", ALIGN_LEFT },
@@ -89,7 +76,7 @@ enum rc simulate_table(struct table **out, const struct simulate *s)
                                             { "of step", ALIGN_RIGHT },
                                             { "bottleneck, busy for", ALIGN_LEFT } };
 
-    return simulate_table_of(out, s, column, sizeof column / sizeof *column, print_point);
+    return simulate_table_of(s, column, sizeof column / sizeof *column, print_point);
 }
 
 static void print_line(void *to, const char *line)
@@ -126,9 +113,9 @@ static enum rc print_what_ifs(const struct simulate *s, FILE *to)
 
     if (!s->terms->has_what_if)
         return RC_OK;
-    TRY(simulate_what_if_table(&t, s, false));
+    t = simulate_what_if_table(s, false);
     fputc('\n', to);
-    table_print(t, to);
+    TRY(table_print(t, to));
     fprintf(to, "what if: throughput with the change over that without it; %s\n\n", simulate_what_if_text());
 out:
     table_close(&t);
@@ -142,8 +129,8 @@ static enum rc print_systems(const struct simulate *s, FILE *to)
 
     if (!s->terms->has_what_if)
         return RC_OK;
-    TRY(simulate_systems_table(&t, s, false));
-    table_print(t, to);
+    t = simulate_systems_table(s, false);
+    TRY(table_print(t, to));
     fprintf(to, "systems: %s\n", simulate_systems_text());
     simulate_network_claims(s, print_line, to);
     fputc('\n', to);
@@ -166,10 +153,10 @@ static enum rc print_assumptions(const struct simulate *s, FILE *to)
         if (is_first)
             fprintf(to, "assumptions that move a prediction most: %s\n", simulate_assumptions_text());
         is_first = false;
-        TRY(simulate_assumptions_table(&t, s, i, MOST_ASSUMPTIONS));
+        t = simulate_assumptions_table(s, i, MOST_ASSUMPTIONS);
         simulate_way_name(way, sizeof way, &s->way[p->way]);
         fprintf(to, "%s, %s, %d GPUs\n", s->profiles.profile[p->profile].model, way, p->n_gpus);
-        table_print(t, to);
+        TRY(table_print(t, to));
         table_close(&t);
     }
 out:
@@ -179,11 +166,10 @@ out:
 
 enum rc simulate_print(const struct simulate *s, FILE *to)
 {
-    struct table *t = NULL;
+    struct table *t = simulate_table(s);
     enum rc rc;
 
-    TRY(simulate_table(&t, s));
-    table_print(t, to);
+    TRY(table_print(t, to));
     TRY(print_what_ifs(s, to));
     TRY(print_systems(s, to));
     TRY(print_assumptions(s, to));
@@ -202,7 +188,7 @@ static enum rc print_explained(struct table **t, const char *what, FILE *to)
     enum rc rc;
 
     fputc('\n', to);
-    table_print(*t, to);
+    TRY(table_print(*t, to));
     table_close(t);
     TRY(terminal_text_open(&text));
     fprintf(text.lines, "%s\n", what);
@@ -221,10 +207,10 @@ enum rc simulate_print_rest(const struct simulate *s, FILE *to)
     if (s->terms->has_what_if) {
         snprintf(what, sizeof what, "what if: throughput with the change over that without it; %s",
                  simulate_what_if_text());
-        TRY(simulate_what_if_table(&t, s, true));
+        t = simulate_what_if_table(s, true);
         TRY(print_explained(&t, what, to));
         snprintf(what, sizeof what, "systems: %s", simulate_systems_text());
-        TRY(simulate_systems_table(&t, s, true));
+        t = simulate_systems_table(s, true);
         TRY(print_explained(&t, what, to));
     }
     TRY(terminal_text_open(&text));
@@ -376,47 +362,39 @@ out:
 
 /* Tables of what changes would do. */
 
-static enum rc print_ratio(struct table *t, const struct simulate_change *c)
+static void print_ratio(struct table *t, const struct simulate_change *c)
 {
-    return c && c->is_possible && !isnan(c->ratio) ? table_cell(t, "%.3f", c->ratio) : table_cell(t, "-");
+    c && c->is_possible && !isnan(c->ratio) ? table_cell(t, "%.3f", c->ratio) : table_cell(t, "-");
 }
 
-static enum rc print_changed(struct table *t, const struct simulate *s, size_t point, bool is_short)
+static void print_changed(struct table *t, const struct simulate *s, size_t point, bool is_short)
 {
     const struct simulate_point *p = &s->point[point];
     char way[SIMULATE_WAY_BYTES];
-    enum rc rc;
 
     if (is_short)
         simulate_way_short(way, sizeof way, s, &s->way[p->way]);
     else
         simulate_way_name(way, sizeof way, &s->way[p->way]);
-    TRY(table_cell(t, "%s", s->profiles.profile[p->profile].model));
-    TRY(table_cell(t, "%s", way));
-    TRY(table_cell(t, "%d", p->n_gpus));
+    table_cell(t, "%s", s->profiles.profile[p->profile].model);
+    table_cell(t, "%s", way);
+    table_cell(t, "%d", p->n_gpus);
     for (int what = 0; what < SIMULATE_N_WHAT_IFS; what++)
-        TRY(print_ratio(t, simulate_change_of(s, CHANGE_WHAT_IF, point, what)));
-out:
-    return rc;
+        print_ratio(t, simulate_change_of(s, CHANGE_WHAT_IF, point, what));
 }
 
-enum rc simulate_what_if_table(struct table **out, const struct simulate *s, bool is_short)
+struct table *simulate_what_if_table(const struct simulate *s, bool is_short)
 {
     struct column column[3 + SIMULATE_N_WHAT_IFS] = { { "what if", ALIGN_LEFT },
                                                       { "mode", ALIGN_LEFT },
                                                       { "GPUs", ALIGN_RIGHT } };
     struct table *t = NULL;
-    enum rc rc;
 
     for (int what = 0; what < SIMULATE_N_WHAT_IFS; what++)
         column[3 + what] = (struct column){ simulate_what_if_name(s, what), ALIGN_RIGHT };
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    t = table_open(column, sizeof column / sizeof *column);
     for (size_t i = 0; i < s->n_points; i++)
         if (simulate_is_changed(s, i) && !simulate_failure(s, &s->point[i]) && s->way[s->point[i].way].mode != ROW_NONE)
-            TRY(print_changed(t, s, i, is_short));
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+            print_changed(t, s, i, is_short);
+    return t;
 }

@@ -34,7 +34,7 @@ struct cell { /* of a point; which one: `print` of its column */
 
 struct point_column {
     struct column head;
-    enum rc (*print)(const struct cell *at);
+    void (*print)(const struct cell *at);
     struct { /* what print_mean() prints: the mean of a member of struct launch, times `scale` */
         size_t at;
         double scale;
@@ -45,34 +45,36 @@ struct point_column {
     const char *(*title_of)(const struct campaign *c, int i);
 };
 
-static enum rc cell_number(struct table *t, const char *fmt, double value)
+static void cell_number(struct table *t, const char *fmt, double value)
 {
     char text[64];
 
     snprintf(text, sizeof text, fmt, value);
-    return table_cell(t, "%s", !isfinite(value) ? "-" : text);
+    table_cell(t, "%s", !isfinite(value) ? "-" : text);
 }
 
 /* "104.2 ±3.1": two digits of half the interval, the mean as exact. Launches that are all equal: the mean alone. */
-static enum rc cell_microseconds(struct table *t, const struct interval *seconds)
+static void cell_microseconds(struct table *t, const struct interval *seconds)
 {
     enum { MOST_DECIMALS = 3 };
     const double us = 1e6 * seconds->mean, half_us = 1e6 * (seconds->high - seconds->mean);
 
-    if (!(half_us > 0))
-        return cell_number(t, us < 9999.5 ? "%.4g" : "%.0f", us);
+    if (!(half_us > 0)) {
+        cell_number(t, us < 9999.5 ? "%.4g" : "%.0f", us);
+        return;
+    }
     const double digits = 1 - floor(log10(half_us));
     const int n_decimals = digits > MOST_DECIMALS ? MOST_DECIMALS : digits > 0 ? (int)digits : 0;
-    return table_cell(t, "%.*f ±%.*f", n_decimals, us, n_decimals, half_us);
+    table_cell(t, "%.*f ±%.*f", n_decimals, us, n_decimals, half_us);
 }
 
 /* A number of samples, or what there is none of. */
-static enum rc cell_samples(struct table *t, double samples_count)
+static void cell_samples(struct table *t, double samples_count)
 {
     char text[32];
 
     rate_text(text, sizeof text, samples_count);
-    return table_cell(t, "%s", text);
+    table_cell(t, "%s", text);
 }
 
 size_t point_columns(struct column *out, const struct campaign *c)
@@ -88,35 +90,32 @@ size_t point_columns(struct column *out, const struct campaign *c)
     return n;
 }
 
-static enum rc cell_layout(struct table *t, const struct point *p)
+static void cell_layout(struct table *t, const struct point *p)
 {
     const struct layout layout = point_layout(p);
     char text[LAYOUT_TEXT_BYTES];
 
     layout_text(text, &layout);
-    return table_cell(t, "%s", text);
+    table_cell(t, "%s", text);
 }
 
-static enum rc cell_value(struct table *t, const struct point *p, const char *option)
+static void cell_value(struct table *t, const struct point *p, const char *option)
 {
     const char *value = point_value(p, option);
 
-    return table_cell(t, "%s", value ? value : "-");
+    table_cell(t, "%s", value ? value : "-");
 }
 
-enum rc point_print_assigned(struct table *t, const struct campaign *c, const struct point *p)
+void point_print_assigned(struct table *t, const struct campaign *c, const struct point *p)
 {
     struct column column[MOST_POINT_COLUMNS];
     const size_t n = point_columns(column, c);
-    enum rc rc;
 
-    TRY(table_cell(t, "%s", p->workload->module.name));
-    TRY(table_cell(t, "%s", p->mode->name));
-    TRY(campaign_has_layouts(c) ? cell_layout(t, p) : table_cell(t, "%d", p->n_workers));
+    table_cell(t, "%s", p->workload->module.name);
+    table_cell(t, "%s", p->mode->name);
+    campaign_has_layouts(c) ? cell_layout(t, p) : table_cell(t, "%d", p->n_workers);
     for (size_t i = 3; i < n; i++)
-        TRY(cell_value(t, p, column[i].title));
-out:
-    return rc;
+        cell_value(t, p, column[i].title);
 }
 
 /* --- the marks of the short table --- */
@@ -215,99 +214,99 @@ void campaign_print_short_marks(const struct campaign *c, FILE *to)
 
 /* --- the cells of a point --- */
 
-static enum rc print_model(const struct cell *at)
+static void print_model(const struct cell *at)
 {
-    return table_cell(at->to, "%s", at->point->workload->module.name);
+    table_cell(at->to, "%s", at->point->workload->module.name);
 }
 
-static enum rc print_mode(const struct cell *at)
+static void print_mode(const struct cell *at)
 {
-    return table_cell(at->to, "%s", at->point->mode->name);
+    table_cell(at->to, "%s", at->point->mode->name);
 }
 
-static enum rc print_workers(const struct cell *at)
+static void print_workers(const struct cell *at)
 {
     const struct point *p = at->point;
 
-    return table_cell(at->to, "%d%s%s", p->n_workers, p->oversubscribed ? "*" : "", p->servers_share ? "+" : "");
+    table_cell(at->to, "%d%s%s", p->n_workers, p->oversubscribed ? "*" : "", p->servers_share ? "+" : "");
 }
 
-static enum rc print_layout(const struct cell *at)
+static void print_layout(const struct cell *at)
 {
-    return cell_layout(at->to, at->point);
+    cell_layout(at->to, at->point);
 }
 
 /* Of other options that the campaign sweeps. */
-static enum rc print_value(const struct cell *at)
+static void print_value(const struct cell *at)
 {
-    return cell_value(at->to, at->point, campaign_other_option(at->campaign, at->i));
+    cell_value(at->to, at->point, campaign_other_option(at->campaign, at->i));
 }
 
 /* With strong scaling it differs between points. */
-static enum rc print_batch(const struct cell *at)
+static void print_batch(const struct cell *at)
 {
     const uint64_t n_samples = at->point->batch_per_worker_count;
 
-    return cell_number(at->to, "%.0f", n_samples > 0 ? (double)n_samples : (double)NAN);
+    cell_number(at->to, "%.0f", n_samples > 0 ? (double)n_samples : (double)NAN);
 }
 
-static enum rc print_learning_rate(const struct cell *at)
+static void print_learning_rate(const struct cell *at)
 {
-    return cell_number(at->to, "%.3g", at->point->tuned_lr > 0 ? at->point->tuned_lr : NAN);
+    cell_number(at->to, "%.3g", at->point->tuned_lr > 0 ? at->point->tuned_lr : NAN);
 }
 
-static enum rc print_cores(const struct cell *at)
+static void print_cores(const struct cell *at)
 {
-    return table_cell(at->to, "%ld", point_n_cores(at->point));
+    table_cell(at->to, "%ld", point_n_cores(at->point));
 }
 
-static enum rc print_throughput(const struct cell *at)
+static void print_throughput(const struct cell *at)
 {
-    return cell_samples(at->to, point_throughput(at->point).mean);
+    cell_samples(at->to, point_throughput(at->point).mean);
 }
 
-static enum rc print_throughput_interval(const struct cell *at)
+static void print_throughput_interval(const struct cell *at)
 {
     const struct interval i = point_throughput(at->point);
     char low[32], high[32];
 
     rate_text(low, sizeof low, i.low);
     rate_text(high, sizeof high, i.high);
-    return !isfinite(i.low)    ? table_cell(at->to, "-")
-           : !isfinite(i.high) ? table_cell(at->to, "%s or more", low)
-                               : table_cell(at->to, "%s .. %s", low, high);
+    !isfinite(i.low)    ? table_cell(at->to, "-")
+    : !isfinite(i.high) ? table_cell(at->to, "%s or more", low)
+                        : table_cell(at->to, "%s .. %s", low, high);
 }
 
 /* Half of the interval, in percent of the mean; "-": there is none. */
-static enum rc print_throughput_half_width(const struct cell *at)
+static void print_throughput_half_width(const struct cell *at)
 {
     const struct interval i = point_throughput(at->point);
     const double half = 50 * (i.high - i.low) / i.mean;
 
     if (half > 100)
-        return table_cell(at->to, "over 100 %%");
-    return isfinite(half) && half >= 0.05 ? table_cell(at->to, half < 9.95 ? "±%.1f %%" : "±%.0f %%", half)
-                                          : table_cell(at->to, "-");
+        table_cell(at->to, "over 100 %%");
+    else
+        isfinite(half) && half >= 0.05 ? table_cell(at->to, half < 9.95 ? "±%.1f %%" : "±%.0f %%", half)
+                                       : table_cell(at->to, "-");
 }
 
 /* "0.720 (0.408 .. 1.269)" */
-static enum rc print_efficiency(const struct cell *at)
+static void print_efficiency(const struct cell *at)
 {
     const struct interval i = campaign_efficiency(at->campaign, at->point);
     char ends[INTERVAL_ENDS_BYTES];
 
-    return !isfinite(i.low)
-               ? cell_number(at->to, "%.3f", i.mean)
-               : table_cell(at->to, "%.3f (%s)", i.mean, interval_ends(ends, "%.3f", " .. ", i.low, i.high));
+    !isfinite(i.low) ? cell_number(at->to, "%.3f", i.mean)
+                     : table_cell(at->to, "%.3f (%s)", i.mean, interval_ends(ends, "%.3f", " .. ", i.low, i.high));
 }
 
-static enum rc print_efficiency_short(const struct cell *at)
+static void print_efficiency_short(const struct cell *at)
 {
-    return cell_number(at->to, "%.2f", campaign_efficiency(at->campaign, at->point).mean);
+    cell_number(at->to, "%.2f", campaign_efficiency(at->campaign, at->point).mean);
 }
 
 /* "51.2 % (49.8 .. 52.7)"; "2 of 10 failed": then the others have no mean (train/bound.h, B3). */
-static enum rc print_bound(const struct cell *at)
+static void print_bound(const struct cell *at)
 {
     const struct point *p = at->point;
     const struct interval i = point_bound(p);
@@ -315,58 +314,60 @@ static enum rc print_bound(const struct cell *at)
     char ends[INTERVAL_ENDS_BYTES];
 
     if (n_failed > 0)
-        return table_cell(at->to, "%zu of %zu failed", n_failed, p->n_launches);
-    return !isfinite(i.low) ? cell_number(at->to, "%.1f %%", 100 * i.mean)
-                            : table_cell(at->to, "%.1f %% (%s)", 100 * i.mean,
-                                         interval_ends(ends, "%.1f", " .. ", 100 * i.low, 100 * i.high));
+        table_cell(at->to, "%zu of %zu failed", n_failed, p->n_launches);
+    else
+        !isfinite(i.low) ? cell_number(at->to, "%.1f %%", 100 * i.mean)
+                         : table_cell(at->to, "%.1f %% (%s)", 100 * i.mean,
+                                      interval_ends(ends, "%.1f", " .. ", 100 * i.low, 100 * i.high));
 }
 
-static enum rc print_bound_short(const struct cell *at)
+static void print_bound_short(const struct cell *at)
 {
-    return point_n_failed_bounds(at->point) > 0 ? table_cell(at->to, "failed")
-                                                : cell_number(at->to, "%.0f %%", 100 * point_bound(at->point).mean);
+    point_n_failed_bounds(at->point) > 0 ? table_cell(at->to, "failed")
+                                         : cell_number(at->to, "%.0f %%", 100 * point_bound(at->point).mean);
 }
 
-static enum rc print_loss(const struct cell *at)
+static void print_loss(const struct cell *at)
 {
-    return cell_number(at->to, "%.4f", point_loss_at(at->point, campaign_equal_samples(at->campaign, at->point)));
+    cell_number(at->to, "%.4f", point_loss_at(at->point, campaign_equal_samples(at->campaign, at->point)));
 }
 
-static enum rc print_mean(const struct cell *at)
+static void print_mean(const struct cell *at)
 {
     const struct point_column *c = at->column;
 
-    return cell_number(at->to, c->figure.format, c->figure.scale * point_mean(at->point, c->figure.at));
+    cell_number(at->to, c->figure.format, c->figure.scale * point_mean(at->point, c->figure.at));
 }
 
-static enum rc print_samples(const struct cell *at)
+static void print_samples(const struct cell *at)
 {
-    return cell_samples(at->to, point_samples(at->point));
+    cell_samples(at->to, point_samples(at->point));
 }
 
 /* "2 of 3", and the word that follows: not all launches reached the target loss. */
-static enum rc cell_target(const struct cell *at, const char *of_some)
+static void cell_target(const struct cell *at, const char *of_some)
 {
     const size_t n_reached = target_n_reached(at->point);
 
     if (n_reached > 0 && n_reached < at->point->n_launches)
-        return table_cell(at->to, "%zu of %zu%s", n_reached, at->point->n_launches, of_some);
-    return cell_number(at->to, "%.3g s", point_mean(at->point, offsetof(struct launch, seconds_to_target_s)));
+        table_cell(at->to, "%zu of %zu%s", n_reached, at->point->n_launches, of_some);
+    else
+        cell_number(at->to, "%.3g s", point_mean(at->point, offsetof(struct launch, seconds_to_target_s)));
 }
 
-static enum rc print_target(const struct cell *at)
+static void print_target(const struct cell *at)
 {
-    return cell_target(at, "");
+    cell_target(at, "");
 }
 
-static enum rc print_target_short(const struct cell *at)
+static void print_target_short(const struct cell *at)
 {
-    return cell_target(at, " runs");
+    cell_target(at, " runs");
 }
 
-static enum rc print_target_samples(const struct cell *at)
+static void print_target_samples(const struct cell *at)
 {
-    return cell_samples(at->to, point_mean(at->point, offsetof(struct launch, samples_to_target_count)));
+    cell_samples(at->to, point_mean(at->point, offsetof(struct launch, samples_to_target_count)));
 }
 
 /* The i-th mark that some point has; N_MARKS: there are no more. */
@@ -388,35 +389,35 @@ static const char *title_of_mark(const struct campaign *c, int i)
 }
 
 /* "3 of 10" launches. */
-static enum rc print_mark(const struct cell *at)
+static void print_mark(const struct cell *at)
 {
     const size_t n_marked = point_n_marked(at->point, mark_at(at->campaign, at->i));
 
-    return n_marked > 0 ? table_cell(at->to, "%zu of %zu", n_marked, at->point->n_launches) : table_cell(at->to, "-");
+    n_marked > 0 ? table_cell(at->to, "%zu of %zu", n_marked, at->point->n_launches) : table_cell(at->to, "-");
 }
 
-static enum rc print_short_marks(const struct cell *at)
+static void print_short_marks(const struct cell *at)
 {
     char marks[N_SHORT + 1];
 
     short_marks(marks, at->point);
-    return table_cell(at->to, "%s", marks);
+    table_cell(at->to, "%s", marks);
 }
 
 /* "2", "3, given up": launches that failed. */
-static enum rc print_failures(const struct cell *at)
+static void print_failures(const struct cell *at)
 {
     const struct point *p = at->point;
 
-    return p->n_failures == 0 ? table_cell(at->to, "-")
-                              : table_cell(at->to, "%zu%s", p->n_failures, p->is_given_up ? ", given up" : "");
+    p->n_failures == 0 ? table_cell(at->to, "-")
+                       : table_cell(at->to, "%zu%s", p->n_failures, p->is_given_up ? ", given up" : "");
 }
 
-static enum rc print_step(const struct cell *at)
+static void print_step(const struct cell *at)
 {
     const struct interval whole = point_interval(at->point, step_whole.at);
 
-    return cell_microseconds(at->to, &whole);
+    cell_microseconds(at->to, &whole);
 }
 
 static const char *title_of_step_part(const struct campaign *c, int i)
@@ -425,11 +426,11 @@ static const char *title_of_step_part(const struct campaign *c, int i)
     return i < N_STEP_PARTS ? step_parts[i].name : NULL;
 }
 
-static enum rc print_step_part(const struct cell *at)
+static void print_step_part(const struct cell *at)
 {
     const struct interval part = point_interval(at->point, step_parts[at->i].at);
 
-    return cell_microseconds(at->to, &part);
+    cell_microseconds(at->to, &part);
 }
 
 /* --- the tables --- */
@@ -533,18 +534,14 @@ static enum rc print_points(const struct campaign *c, const struct point_column 
     show_columns(&s, c, first_columns, sizeof first_columns / sizeof *first_columns);
     const size_t n_keys = s.n;
     show_columns(&s, c, column, n_columns);
-    TRY(table_open(&t, s.head, s.n));
+    t = table_open(s.head, s.n);
     for (size_t i = 0; i < c->n_points; i++) {
         if (i > 0 && c->point[i].workload != c->point[i - 1].workload)
-            TRY(table_rule(t));
+            table_rule(t);
         for (size_t k = 0; k < s.n; k++)
-            TRY(s.of[k]->print(&(struct cell){ t, c, &c->point[i], s.of[k], s.i[k] }));
+            s.of[k]->print(&(struct cell){ t, c, &c->point[i], s.of[k], s.i[k] });
     }
-    if (show)
-        show(t, to);
-    else
-        table_print_parts(t, n_keys, to);
-out:
+    rc = show ? show(t, to) : table_print_parts(t, n_keys, to);
     table_close(&t);
     return rc;
 }
@@ -762,7 +759,7 @@ static double or_unknown(double count)
     return count > 0 ? count : (double)NAN;
 }
 
-static enum rc cells_of_numbers(struct table *t, const struct campaign *c, const struct point *p)
+static void cells_of_numbers(struct table *t, const struct campaign *c, const struct point *p)
 {
     const struct interval rate = point_throughput(p), efficiency = campaign_efficiency(c, p), bound = point_bound(p);
     const double value[] = {
@@ -804,36 +801,29 @@ static enum rc cells_of_numbers(struct table *t, const struct campaign *c, const
         MEAN(p, rest_s),
     };
     char text[32];
-    enum rc rc = RC_OK;
 
     _Static_assert(sizeof value / sizeof *value == N_NUMBERS, "a value for each title");
     for (size_t i = 0; i < N_NUMBERS; i++)
         if (!isfinite(value[i]))
-            TRY(table_cell(t, "%s", ""));
+            table_cell(t, "%s", "");
         else {
             if (strcmp(titles[i], "learning_rate") == 0)
                 text_of_f32(text, (float)value[i]);
             else
                 text_of_f64(text, value[i]);
-            TRY(table_cell(t, "%s", text));
+            table_cell(t, "%s", text);
         }
-out:
-    return rc;
 }
 
-static enum rc cells_of(struct table *t, const struct campaign *c, const struct point *p)
+static void cells_of(struct table *t, const struct campaign *c, const struct point *p)
 {
-    enum rc rc;
-
-    TRY(table_cell(t, "%s", p->workload->module.name));
-    TRY(table_cell(t, "%s", p->mode->name));
+    table_cell(t, "%s", p->workload->module.name);
+    table_cell(t, "%s", p->mode->name);
     for (int i = 0; campaign_other_option(c, i); i++) {
         const char *value = point_value(p, campaign_other_option(c, i));
-        TRY(table_cell(t, "%s", value ? value : ""));
+        table_cell(t, "%s", value ? value : "");
     }
-    TRY(cells_of_numbers(t, c, p));
-out:
-    return rc;
+    cells_of_numbers(t, c, p);
 }
 
 enum rc campaign_print_csv(const struct campaign *c, FILE *to)
@@ -847,10 +837,10 @@ enum rc campaign_print_csv(const struct campaign *c, FILE *to)
         column[n++].title = campaign_other_option(c, i);
     for (size_t i = 0; i < N_NUMBERS; i++)
         column[n++].title = titles[i];
-    TRY(table_open(&t, column, n));
+    t = table_open(column, n);
     for (size_t i = 0; i < c->n_points; i++)
-        TRY(cells_of(t, c, &c->point[i]));
-    table_print_csv(t, to);
+        cells_of(t, c, &c->point[i]);
+    TRY(table_print_csv(t, to));
 out:
     table_close(&t);
     return rc;

@@ -121,50 +121,39 @@ out:
     return rc;
 }
 
-static enum rc add_row(struct table *t, const struct batch_size *b, int k)
+static void add_row(struct table *t, const struct batch_size *b, int k)
 {
     const struct path_point *p = last_point(&b->run[k]);
     const double steps_of_epoch = (double)N_SAMPLES / batches[k];
-    enum rc rc;
 
-    TRY(table_cell(t, "%d", batches[k]));
-    TRY(table_cell(t, "%zu", b->run[k].n_points - 1));
-    TRY(table_cell(t, "%.6f", p->slope));
-    TRY(table_cell(t, "%.6f", p->offset));
-    TRY(table_cell(t, "%.2g", hypot(p->slope - b->least.slope, p->offset - b->least.offset)));
-    TRY(table_cell(t, "%.6f", loss_at(b, p)));
-    TRY(table_cell(t, "%.2f", 1e6 * b->step_s[k]));
-    TRY(table_cell(t, "%.0f", 1e6 * b->step_s[k] * steps_of_epoch));
-out:
-    return rc;
+    table_cell(t, "%d", batches[k]);
+    table_cell(t, "%zu", b->run[k].n_points - 1);
+    table_cell(t, "%.6f", p->slope);
+    table_cell(t, "%.6f", p->offset);
+    table_cell(t, "%.2g", hypot(p->slope - b->least.slope, p->offset - b->least.offset));
+    table_cell(t, "%.6f", loss_at(b, p));
+    table_cell(t, "%.2f", 1e6 * b->step_s[k]);
+    table_cell(t, "%.0f", 1e6 * b->step_s[k] * steps_of_epoch);
 }
 
-static enum rc add_least(struct table *t, const struct batch_size *b)
+static void add_least(struct table *t, const struct batch_size *b)
 {
-    enum rc rc;
-
-    TRY(table_cell(t, "least squares"));
-    TRY(table_cell(t, "%s", ""));
-    TRY(table_cell(t, "%.6f", b->least.slope));
-    TRY(table_cell(t, "%.6f", b->least.offset));
-    TRY(table_cell(t, "0"));
-    TRY(table_cell(t, "%.6f", squares_loss(&b->squares, b->least.slope, b->least.offset)));
-    TRY(table_cell(t, "%s", ""));
-    TRY(table_cell(t, "%s", ""));
-out:
-    return rc;
+    table_cell(t, "least squares");
+    table_cell(t, "%s", "");
+    table_cell(t, "%.6f", b->least.slope);
+    table_cell(t, "%.6f", b->least.offset);
+    table_cell(t, "0");
+    table_cell(t, "%.6f", squares_loss(&b->squares, b->least.slope, b->least.offset));
+    table_cell(t, "%s", "");
+    table_cell(t, "%s", "");
 }
 
-static enum rc fill_table(struct table *t, const struct batch_size *b)
+static void fill_table(struct table *t, const struct batch_size *b)
 {
-    enum rc rc = RC_OK;
-
     for (int k = 0; k < N_RUNS; k++)
-        TRY(add_row(t, b, k));
-    TRY(table_rule(t));
-    TRY(add_least(t, b));
-out:
-    return rc;
+        add_row(t, b, k);
+    table_rule(t);
+    add_least(t, b);
 }
 
 static enum rc show_table(const struct batch_size *b, struct lesson *l)
@@ -173,11 +162,10 @@ static enum rc show_table(const struct batch_size *b, struct lesson *l)
                                             { "slope", ALIGN_RIGHT },          { "offset", ALIGN_RIGHT },
                                             { "to the minimum", ALIGN_RIGHT }, { "loss", ALIGN_RIGHT },
                                             { "us/step", ALIGN_RIGHT },        { "us/epoch", ALIGN_RIGHT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
-    TRY(fill_table(t, b));
+    fill_table(t, b);
     TRY(lesson_table(l, t, "where each training ended, and the time of its median step and of one epoch"));
 out:
     table_close(&t);

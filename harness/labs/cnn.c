@@ -229,23 +229,20 @@ out:
 
 /* --- what is shown --- */
 
-static enum rc add_row(struct table *t, const char *what, int n_workers, int n_hosts, const struct setting *r)
+static void add_row(struct table *t, const char *what, int n_workers, int n_hosts, const struct setting *r)
 {
     const struct spread seconds = spread_of(r->seconds_s), samples = spread_of(r->samples_count);
     char text[64];
-    enum rc rc;
 
-    TRY(table_cell(t, "%s", what));
-    TRY(table_cell(t, "%d", n_workers));
-    TRY(table_cell(t, "%d", n_hosts));
+    table_cell(t, "%s", what);
+    table_cell(t, "%d", n_workers);
+    table_cell(t, "%d", n_hosts);
     print_spread(text, sizeof text, &seconds, 1e3, 1);
-    TRY(table_cell(t, "%s", text));
+    table_cell(t, "%s", text);
     print_spread(text, sizeof text, &samples, 1, 0);
-    TRY(table_cell(t, "%s", text));
-    TRY(table_cell(t, "%.3f", 1e3 * r->first.step_s));
-    TRY(table_cell(t, "%.3f", 1e3 * r->first.exposed_comm_s));
-out:
-    return rc;
+    table_cell(t, "%s", text);
+    table_cell(t, "%.3f", 1e3 * r->first.step_s);
+    table_cell(t, "%.3f", 1e3 * r->first.exposed_comm_s);
 }
 
 static enum rc show_table(const struct cnn *l, struct lesson *lesson, int n)
@@ -260,14 +257,14 @@ static enum rc show_table(const struct cnn *l, struct lesson *lesson, int n)
 
     fprintf(lesson->env->tables, "%s, target loss %s: median of seeds 1 to %d (least to greatest)\n", nets[n].name,
             nets[n].target, (int)N_SEEDS);
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    t = table_open(column, sizeof column / sizeof *column);
     for (int s = 0; s < N_SERIES; s++) {
         for (int c = 0; c < N_COUNTS; c++)
-            TRY(add_row(t, series[s].name, counts[c], counts[c], &l->of_series[n][s][c]));
-        TRY(table_rule(t));
+            add_row(t, series[s].name, counts[c], counts[c], &l->of_series[n][s][c]);
+        table_rule(t);
     }
     for (int h = 0; h < N_HOSTS; h++)
-        TRY(add_row(t, series[0].name, 4, hosts[h], on_hosts(l, n, h)));
+        add_row(t, series[0].name, 4, hosts[h], on_hosts(l, n, h));
     snprintf(caption, sizeof caption,
              "%s: time and samples to a loss of %s; median of %d runs, seeds 1 to %d (least to greatest)", nets[n].name,
              nets[n].target, (int)N_SEEDS, (int)N_SEEDS);

@@ -236,23 +236,20 @@ out:
     return rc;
 }
 
-static enum rc add_row(struct table *t, const struct stage *s, bool is_riddle)
+static void add_row(struct table *t, const struct stage *s, bool is_riddle)
 {
     const struct path_point *last = &s->run.point[s->run.n_points - 1];
     char missing[OMISSIONS_BYTES];
-    enum rc rc;
 
     omission_text(missing, sizeof missing, s->verdict.missing);
-    TRY(table_cell(t, "%s", s->of->name));
-    TRY(table_cell(t, "%.4f", last->slope));
-    TRY(table_cell(t, "%.4f", last->offset));
-    TRY(table_cell(t, "%.3g", s->verdict.begins_apart));
-    TRY(table_cell(t, "%.3g", s->verdict.ends_apart));
-    TRY(table_cell(t, "%.3f", s->verdict.rate));
-    TRY(table_cell(t, "rank %d", s->evidence.writer_rank));
-    TRY(table_cell(t, "%s", is_riddle ? "?" : missing[0] ? missing : "nothing"));
-out:
-    return rc;
+    table_cell(t, "%s", s->of->name);
+    table_cell(t, "%.4f", last->slope);
+    table_cell(t, "%.4f", last->offset);
+    table_cell(t, "%.3g", s->verdict.begins_apart);
+    table_cell(t, "%.3g", s->verdict.ends_apart);
+    table_cell(t, "%.3f", s->verdict.rate);
+    table_cell(t, "rank %d", s->evidence.writer_rank);
+    table_cell(t, "%s", is_riddle ? "?" : missing[0] ? missing : "nothing");
 }
 
 static enum rc show_table(const struct distribute *d, struct lesson *l)
@@ -265,12 +262,11 @@ static enum rc show_table(const struct distribute *d, struct lesson *l)
                                             { "rate", ALIGN_RIGHT },
                                             { "file by", ALIGN_LEFT },
                                             { "missing", ALIGN_LEFT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int i = 0; i < d->n_stages; i++)
-        TRY(add_row(t, &d->stage[i], d->n_stages == 1));
+        add_row(t, &d->stage[i], d->n_stages == 1);
     TRY(lesson_table(l, t, "slope and offset of rank 0; how far apart workers begin and end; the rate of their steps"));
 out:
     table_close(&t);

@@ -197,43 +197,36 @@ static double rate_of(int k, int w)
 
 /* --- tables and pictures --- */
 
-static enum rc add_target(struct table *t, const struct target *of)
+static void add_target(struct table *t, const struct target *of)
 {
-    enum rc rc;
-
     if (of->n_reached < N_SEEDS) {
-        TRY(table_cell(t, of->n_reached > 0 ? "-" : "never"));
-        TRY(table_cell(t, of->n_reached > 0 ? "-" : "never"));
+        table_cell(t, of->n_reached > 0 ? "-" : "never");
+        table_cell(t, of->n_reached > 0 ? "-" : "never");
     } else {
-        TRY(table_cell(t, "%.0f", of->samples_count));
-        TRY(table_cell(t, "%.4f", of->seconds_s));
+        table_cell(t, "%.0f", of->samples_count);
+        table_cell(t, "%.4f", of->seconds_s);
     }
-    TRY(table_cell(t, "%d of %d", of->n_reached, (int)N_SEEDS));
-out:
-    return rc;
+    table_cell(t, "%d of %d", of->n_reached, (int)N_SEEDS);
 }
 
-static enum rc add_row(struct table *t, const struct learning_rate *r, int k, int w)
+static void add_row(struct table *t, const struct learning_rate *r, int k, int w)
 {
     const int i = k == ONE ? 0 : run_of(k, w);
     const struct outcome o = outcome_of(&r->record[i], (double)N_SAMPLES / N_WINDOWS);
     const struct target one = { isnan(r->target_s) ? 0 : N_SEEDS, r->target_s, r->target_samples_count };
     char verdict[TEXT_BYTES];
-    enum rc rc;
 
     outcome_print(verdict, sizeof verdict, &o);
-    TRY(table_cell(t, "%d", k == ONE ? 1 : crowd[k]));
-    TRY(table_cell(t, "%s", way[k == ONE ? UNSCALED : w].name));
-    TRY(table_cell(t, "%.4g", rate_of(k, w)));
-    TRY(add_target(t, k == ONE ? &one : &r->target[k][w]));
-    TRY(table_cell(t, "%.3g", r->window[i][N_WINDOWS - 1]));
+    table_cell(t, "%d", k == ONE ? 1 : crowd[k]);
+    table_cell(t, "%s", way[k == ONE ? UNSCALED : w].name);
+    table_cell(t, "%.4g", rate_of(k, w));
+    add_target(t, k == ONE ? &one : &r->target[k][w]);
+    table_cell(t, "%.3g", r->window[i][N_WINDOWS - 1]);
     if (k == ONE)
-        TRY(table_cell(t, "%s", ""));
+        table_cell(t, "%s", "");
     else
-        TRY(table_cell(t, "%d of %d", n_inside(r, i), (int)N_WINDOWS));
-    TRY(table_cell(t, "%s", k == ONE ? "" : verdict));
-out:
-    return rc;
+        table_cell(t, "%d of %d", n_inside(r, i), (int)N_WINDOWS);
+    table_cell(t, "%s", k == ONE ? "" : verdict);
 }
 
 static enum rc show_table(const struct learning_rate *r, struct lesson *l)
@@ -247,15 +240,14 @@ static enum rc show_table(const struct learning_rate *r, struct lesson *l)
                                             { "loss at the end", ALIGN_RIGHT },
                                             { "as one worker", ALIGN_RIGHT },
                                             { "seed 1", ALIGN_LEFT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
-    TRY(add_row(t, r, ONE, UNSCALED));
+    add_row(t, r, ONE, UNSCALED);
     for (int k = 0; k < N_CROWDS; k++) {
-        TRY(table_rule(t));
+        table_rule(t);
         for (int w = 0; w < N_WAYS; w++)
-            TRY(add_row(t, r, k, w));
+            add_row(t, r, k, w);
     }
     TRY(lesson_table(l, t,
                      "target: a mean training loss of 0.3 over 512 samples; as one worker: in how many parts of its "

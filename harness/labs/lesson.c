@@ -49,11 +49,14 @@ void lesson_text(struct lesson *l, const char *text)
 
 enum rc lesson_table(struct lesson *l, const struct table *t, const char *caption)
 {
+    enum rc rc;
+
     html_element(l->page.file.stream, "p", "note", "%s", caption); /* the table's own is for screen readers */
-    html_table(l->page.file.stream, t, caption);
-    table_print_narrow(t, l->env->tables);
+    TRY(html_table(l->page.file.stream, t, caption));
+    TRY(table_print_narrow(t, l->env->tables));
     fputc('\n', l->env->tables);
-    return RC_OK;
+out:
+    return rc;
 }
 
 enum rc lesson_picture(struct lesson *l, const char *script, const char *name, const char *caption,

@@ -351,37 +351,29 @@ out:
     return rc;
 }
 
-static enum rc add_row(struct table *t, const struct pipeline_run *r, int k, int c, int w)
+static void add_row(struct table *t, const struct pipeline_run *r, int k, int c, int w)
 {
-    enum rc rc;
-
-    TRY(table_cell(t, "%s", pipeline_kind[k].shown));
-    TRY(table_cell(t, "%d", pipeline_count[c]));
-    TRY(table_cell(t, "%s", pipeline_way[w].name));
-    TRY(table_cell(t, "%.3f", pipeline_step_ms(r)));
-    TRY(table_cell(t, "%.1f", 100 * r->bubble_ratio));
-    TRY(table_cell(t, "%.1f", 100 * pipeline_bubble(pipeline_count[c])));
-    TRY(table_cell(t, "%d", pipeline_held_most(r)));
+    table_cell(t, "%s", pipeline_kind[k].shown);
+    table_cell(t, "%d", pipeline_count[c]);
+    table_cell(t, "%s", pipeline_way[w].name);
+    table_cell(t, "%.3f", pipeline_step_ms(r));
+    table_cell(t, "%.1f", 100 * r->bubble_ratio);
+    table_cell(t, "%.1f", 100 * pipeline_bubble(pipeline_count[c]));
+    table_cell(t, "%d", pipeline_held_most(r));
     if (pipeline_bytes_most(r) > 0)
-        TRY(table_cell(t, "%.0f", pipeline_bytes_most(r)));
+        table_cell(t, "%.0f", pipeline_bytes_most(r));
     else
-        TRY(table_cell(t, "none"));
-out:
-    return rc;
+        table_cell(t, "none");
 }
 
-static enum rc fill_table(struct table *t, const struct pipeline *l, int k)
+static void fill_table(struct table *t, const struct pipeline *l, int k)
 {
-    enum rc rc = RC_OK;
-
     for (int c = 0; c < PIPELINE_COUNTS; c++) {
         for (int w = 0; w < pipeline_kind[k].n_ways; w++)
-            TRY(add_row(t, &l->run[k][c][w], k, c, w));
+            add_row(t, &l->run[k][c][w], k, c, w);
         if (c + 1 < PIPELINE_COUNTS)
-            TRY(table_rule(t));
+            table_rule(t);
     }
-out:
-    return rc;
 }
 
 static enum rc show_table(const struct pipeline *l, struct lesson *lesson, int k, const char *caption)
@@ -390,11 +382,10 @@ static enum rc show_table(const struct pipeline *l, struct lesson *lesson, int k
                                             { "schedule", ALIGN_LEFT },  { "step ms", ALIGN_RIGHT },
                                             { "bubble %", ALIGN_RIGHT }, { "by formula", ALIGN_RIGHT },
                                             { "held", ALIGN_RIGHT },     { "bytes", ALIGN_RIGHT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
-    TRY(fill_table(t, l, k));
+    fill_table(t, l, k);
     TRY(lesson_table(lesson, t, caption));
 out:
     table_close(&t);

@@ -210,27 +210,23 @@ static int n_addends(uint32_t held)
     return n;
 }
 
-static enum rc fill_steps(struct table *t, const struct ring_steps *s)
+static void fill_steps(struct table *t, const struct ring_steps *s)
 {
-    enum rc rc = RC_OK;
-
     for (int k = 0; k < s->n_steps; k++) {
         for (int r = 0; r < s->n_ranks; r++) {
             const struct ring_message *m = &s->sent[k][r];
-            TRY(table_cell(t, "%d", k + 1));
-            TRY(table_cell(t, "%d", r));
-            TRY(table_cell(t, "%d", m->to));
-            TRY(table_cell(t, "%d", m->chunk));
-            TRY(table_cell(t, "%d", n_addends(s->held[k + 1][m->to][m->chunk])));
-            TRY(table_cell(t, "%llu", (unsigned long long)m->n_bytes));
-            TRY(table_cell(t, "%.1f", 1e6 * m->start_s));
-            TRY(table_cell(t, "%.1f", 1e6 * m->end_s));
+            table_cell(t, "%d", k + 1);
+            table_cell(t, "%d", r);
+            table_cell(t, "%d", m->to);
+            table_cell(t, "%d", m->chunk);
+            table_cell(t, "%d", n_addends(s->held[k + 1][m->to][m->chunk]));
+            table_cell(t, "%llu", (unsigned long long)m->n_bytes);
+            table_cell(t, "%.1f", 1e6 * m->start_s);
+            table_cell(t, "%.1f", 1e6 * m->end_s);
         }
         if (k + 1 < s->n_steps)
-            TRY(table_rule(t));
+            table_rule(t);
     }
-out:
-    return rc;
 }
 
 static enum rc show_steps(const struct ring *l, struct lesson *lesson)
@@ -239,11 +235,10 @@ static enum rc show_steps(const struct ring *l, struct lesson *lesson)
                                             { "to", ALIGN_RIGHT },      { "chunk", ALIGN_RIGHT },
                                             { "addends", ALIGN_RIGHT }, { "bytes", ALIGN_RIGHT },
                                             { "sent us", ALIGN_RIGHT }, { "received us", ALIGN_RIGHT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
-    TRY(fill_steps(t, &l->steps));
+    fill_steps(t, &l->steps);
     TRY(lesson_table(
         lesson, t,
         "every message of the ring; addends: how many gradients are then added up in this chunk of the receiver"));
@@ -273,25 +268,21 @@ out:
     return rc;
 }
 
-static enum rc fill_bytes(struct table *t, const struct ring *l)
+static void fill_bytes(struct table *t, const struct ring *l)
 {
-    enum rc rc = RC_OK;
-
     for (int c = 0; c < N_COUNTS; c++) {
         for (int w = 0; w < N_WAYS; w++) {
-            TRY(table_cell(t, "%d", counts[c]));
-            TRY(table_cell(t, "%s", ways[w].name));
-            TRY(table_cell(t, "%llu", (unsigned long long)l->sum[c][w].worker_mean_bytes));
-            TRY(table_cell(t, "%.0f", mean_by_formula(w, counts[c]) * l->gradient_bytes));
-            TRY(table_cell(t, "%llu", (unsigned long long)l->sum[c][w].busiest_bytes));
-            TRY(table_cell(t, "%.0f", busiest_by_formula(w, counts[c]) * l->gradient_bytes));
-            TRY(table_cell(t, "%.3f", 1e3 * l->sum[c][w].took_s));
+            table_cell(t, "%d", counts[c]);
+            table_cell(t, "%s", ways[w].name);
+            table_cell(t, "%llu", (unsigned long long)l->sum[c][w].worker_mean_bytes);
+            table_cell(t, "%.0f", mean_by_formula(w, counts[c]) * l->gradient_bytes);
+            table_cell(t, "%llu", (unsigned long long)l->sum[c][w].busiest_bytes);
+            table_cell(t, "%.0f", busiest_by_formula(w, counts[c]) * l->gradient_bytes);
+            table_cell(t, "%.3f", 1e3 * l->sum[c][w].took_s);
         }
         if (c + 1 < N_COUNTS)
-            TRY(table_rule(t));
+            table_rule(t);
     }
-out:
-    return rc;
 }
 
 static enum rc show_bytes(const struct ring *l, struct lesson *lesson)
@@ -310,11 +301,10 @@ static enum rc show_bytes(const struct ring *l, struct lesson *lesson)
                                              { "ytitle", "time (ms, simulated, logarithmic)" },
                                              { "logx", "yes" },
                                              { "logy", "yes" } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
-    TRY(fill_bytes(t, l));
+    fill_bytes(t, l);
     TRY(lesson_table(lesson, t,
                      "bytes of one exchange: of a worker on average, and of the rank that sends or receives most"));
     TRY(lesson_picture(lesson, "against", "bytes",

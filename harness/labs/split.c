@@ -102,10 +102,10 @@ static enum rc fill_labels(struct table *t, const struct dataset *d, const char 
         size_t n_of[N_LABELS] = { 0 };
         for (size_t k = 0; k < p.n_samples; k++)
             n_of[d->ops->label(d, p.index[k])]++;
-        TRY(table_cell(t, "%s", text));
-        TRY(table_cell(t, "%d", w));
+        table_cell(t, "%s", text);
+        table_cell(t, "%d", w);
         for (int c = 0; c < N_LABELS; c++)
-            TRY(table_cell(t, "%zu", n_of[c]));
+            table_cell(t, "%zu", n_of[c]);
     }
 out:
     split_close(&s);
@@ -127,11 +127,11 @@ static enum rc show_labels(struct lesson *l)
 
     dataset_source_path(source, shipped, sizeof shipped);
     TRY(dataset_open_digits(&d, shipped));
-    TRY(table_open(&t, column, N_LABELS + 2));
+    t = table_open(column, N_LABELS + 2);
     for (int i = 1; i < N_SPLITS; i++) {
         TRY(fill_labels(t, d, splits[i]));
         if (i + 1 < N_SPLITS)
-            TRY(table_rule(t));
+            table_rule(t);
     }
     TRY(lesson_table(l, t, "how many samples of each digit a worker has"));
 out:
@@ -162,17 +162,13 @@ out:
     return rc;
 }
 
-static enum rc fill_errors(struct table *t, const struct split_lab *s)
+static void fill_errors(struct table *t, const struct split_lab *s)
 {
-    enum rc rc = RC_OK;
-
     for (int i = 0; i < N_SPLITS; i++) {
-        TRY(table_cell(t, "%s", splits[i]));
+        table_cell(t, "%s", splits[i]);
         for (int k = 0; k < N_PERIODS; k++)
-            TRY(table_cell(t, "%.1f %%", wrong_percent(&s->local[i][k])));
+            table_cell(t, "%.1f %%", wrong_percent(&s->local[i][k]));
     }
-out:
-    return rc;
 }
 
 static enum rc show_errors(const struct split_lab *s, struct lesson *l)
@@ -192,8 +188,8 @@ static enum rc show_errors(const struct split_lab *s, struct lesson *l)
         snprintf(title[k], sizeof title[k], "every %d", periods[k]);
         column[k + 1] = (struct column){ title[k], ALIGN_RIGHT };
     }
-    TRY(table_open(&t, column, N_PERIODS + 1));
-    TRY(fill_errors(t, s));
+    t = table_open(column, N_PERIODS + 1);
+    fill_errors(t, s);
     TRY(lesson_table(
         l, t, "part of the test images that is classified wrong, by the number of steps from one average to the next"));
     TRY(write_errors(s));
@@ -227,23 +223,19 @@ out:
     return rc;
 }
 
-static enum rc add_load(struct table *t, const struct training_record *o, int share)
+static void add_load(struct table *t, const struct training_record *o, int share)
 {
-    enum rc rc = RC_OK;
-
     for (int w = 0; w < 2; w++) {
-        TRY(table_cell(t, "%d : 1", share));
-        TRY(table_cell(t, "%d", w));
-        TRY(table_cell(t, "%.0f", o->worker[w].batch_count));
-        TRY(table_cell(t, "%.1f", 1e6 * o->worker[w].compute_s));
-        TRY(table_cell(t, "%.1f", 1e6 * o->worker[w].wait_s));
+        table_cell(t, "%d : 1", share);
+        table_cell(t, "%d", w);
+        table_cell(t, "%.0f", o->worker[w].batch_count);
+        table_cell(t, "%.1f", 1e6 * o->worker[w].compute_s);
+        table_cell(t, "%.1f", 1e6 * o->worker[w].wait_s);
         if (w == 0)
-            TRY(table_cell(t, "%.0f", o->throughput_samples_per_s));
+            table_cell(t, "%.0f", o->throughput_samples_per_s);
         else
-            TRY(table_cell(t, "%s", ""));
+            table_cell(t, "%s", "");
     }
-out:
-    return rc;
 }
 
 static enum rc show_loads(const struct split_lab *s, struct lesson *l)
@@ -265,9 +257,9 @@ static enum rc show_loads(const struct split_lab *s, struct lesson *l)
         lesson_say(l, "The waiting times need world sim, which is missing: %s", s->why_no_sim);
         return RC_OK;
     }
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
+    t = table_open(column, sizeof column / sizeof *column);
     for (int i = 0; i < N_SHARES; i++)
-        TRY(add_load(t, &s->load[i], shares[i]));
+        add_load(t, &s->load[i], shares[i]);
     TRY(lesson_table(l, t, "two workers share 72 samples a round: what each does in a step"));
     TRY(write_loads(s));
     TRY(lesson_picture(l, "lesson", "load",

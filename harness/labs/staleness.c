@@ -174,30 +174,28 @@ out:
 }
 
 /* Where a path ended; empty: it was not gone. */
-static enum rc add_end(struct table *t, const struct staleness_lab *s, const struct server_path *p)
+static void add_end(struct table *t, const struct staleness_lab *s, const struct server_path *p)
 {
     if (p->n_points == 0)
-        return table_cell(t, "%s", "");
-    if (has_left(s, p))
-        return table_cell(t, "diverged");
-    return table_cell(t, "%.2g", last_excess(s, p));
+        table_cell(t, "%s", "");
+    else if (has_left(s, p))
+        table_cell(t, "diverged");
+    else
+        table_cell(t, "%.2g", last_excess(s, p));
 }
 
-static enum rc add_row(struct table *t, const struct staleness_lab *s, const struct crowds *c, int k)
+static void add_row(struct table *t, const struct staleness_lab *s, const struct crowds *c, int k)
 {
     const double most = most_stable_lr(&s->squares, crowd[k] - 1);
-    enum rc rc;
 
-    TRY(table_cell(t, "%d", crowd[k]));
-    TRY(table_cell(t, "%d", n_steps(k)));
-    TRY(table_cell(t, "%.3f", c->staleness_count[k]));
-    TRY(table_cell(t, "%.3f", staleness_by_turns(k)));
-    TRY(table_cell(t, "%.4f", most));
-    TRY(table_cell(t, "%s", LR < most ? "yes" : "no"));
-    TRY(add_end(t, s, &c->plain[k]));
-    TRY(add_end(t, s, &c->repaired[k]));
-out:
-    return rc;
+    table_cell(t, "%d", crowd[k]);
+    table_cell(t, "%d", n_steps(k));
+    table_cell(t, "%.3f", c->staleness_count[k]);
+    table_cell(t, "%.3f", staleness_by_turns(k));
+    table_cell(t, "%.4f", most);
+    table_cell(t, "%s", LR < most ? "yes" : "no");
+    add_end(t, s, &c->plain[k]);
+    add_end(t, s, &c->repaired[k]);
 }
 
 static enum rc show_table(const struct staleness_lab *s, const struct crowds *c, struct lesson *l)
@@ -210,12 +208,11 @@ static enum rc show_table(const struct staleness_lab *s, const struct crowds *c,
                                             { "stable", ALIGN_LEFT },
                                             { "loss above minimum", ALIGN_RIGHT },
                                             { "at rate / staleness", ALIGN_RIGHT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int k = 0; k < N_CROWDS; k++)
-        TRY(add_row(t, s, c, k));
+        add_row(t, s, c, k);
     TRY(lesson_table(l, t, "asynchronous workers, rate " LR_TEXT ", as many updates for all"));
 out:
     table_close(&t);

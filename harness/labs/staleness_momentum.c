@@ -113,14 +113,13 @@ static enum rc show_table(const struct momentum_part *m, struct lesson *l)
     static const struct column column[] = { { "workers", ALIGN_RIGHT },
                                             { "momentum that fits", ALIGN_RIGHT },
                                             { "1 - 1 / workers", ALIGN_RIGHT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int k = 0; k < MOMENTUM_N_CROWDS; k++) {
-        TRY(table_cell(t, "%d", crowd[k]));
-        TRY(table_cell(t, "%.3f", m->fitted[k]));
-        TRY(table_cell(t, "%.3f", 1 - 1.0 / crowd[k]));
+        table_cell(t, "%d", crowd[k]);
+        table_cell(t, "%.3f", m->fitted[k]);
+        table_cell(t, "%.3f", 1 - 1.0 / crowd[k]);
     }
     TRY(lesson_table(l, t, "asynchronous workers without momentum have the path of one worker with momentum"));
 out:

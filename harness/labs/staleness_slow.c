@@ -69,20 +69,17 @@ static int first_of(const struct slow_part *p, int i)
     return first;
 }
 
-static enum rc add_row(struct table *t, const struct slow_part *p, int i)
+static void add_row(struct table *t, const struct slow_part *p, int i)
 {
     const int first = first_of(p, i);
-    enum rc rc;
 
-    TRY(table_cell(t, "%g", ratio[i]));
+    table_cell(t, "%g", ratio[i]);
     for (int k = 0; k < SLOW_N_WAYS; k++)
         if (isnan(p->time_s[k][i]))
-            TRY(table_cell(t, "never"));
+            table_cell(t, "never");
         else
-            TRY(table_cell(t, "%.3g", p->time_s[k][i]));
-    TRY(table_cell(t, "%s", first < 0 ? "none" : way[first].rule));
-out:
-    return rc;
+            table_cell(t, "%.3g", p->time_s[k][i]);
+    table_cell(t, "%s", first < 0 ? "none" : way[first].rule);
 }
 
 static enum rc show_table(const struct slow_part *p, struct lesson *l)
@@ -90,12 +87,11 @@ static enum rc show_table(const struct slow_part *p, struct lesson *l)
     static const struct column column[] = { { "slow/others", ALIGN_RIGHT }, { "sync", ALIGN_RIGHT },
                                             { "sync:1", ALIGN_RIGHT },      { "ssp:4", ALIGN_RIGHT },
                                             { "async", ALIGN_RIGHT },       { "first", ALIGN_LEFT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int i = 0; i < SLOW_N_RATIOS; i++)
-        TRY(add_row(t, p, i));
+        add_row(t, p, i);
     TRY(lesson_table(l, t,
                      "simulated seconds until the loss is 0.005 above the minimum; one of 8 workers is slow; "
                      "slow/others: its step time divided by theirs; first: the rule that is fastest"));

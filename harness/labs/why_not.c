@@ -236,25 +236,21 @@ out:
 
 /* --- what is shown --- */
 
-static enum rc fill_table(struct table *t, const struct why_not *l)
+static void fill_table(struct table *t, const struct why_not *l)
 {
-    enum rc rc = RC_OK;
-
     for (int i = 0; i < N_WAYS; i++) {
         const struct way_to_target *w = &l->way[i];
         const double whole_s = w->start_s + w->to_target_s;
         if (i == N_COUNTS)
-            TRY(table_rule(t));
-        TRY(table_cell(t, "%s", w->name));
-        TRY(table_cell(t, "%.3f", w->start_s));
-        TRY(table_cell(t, "%.3f", w->start_half_s));
-        TRY(isnan(whole_s) ? table_cell(t, "not reached") : table_cell(t, "%.3f", w->to_target_s));
-        TRY(isnan(whole_s) ? table_cell(t, "-") : table_cell(t, "%.3f", whole_s));
-        TRY(isnan(whole_s) ? table_cell(t, "-") : table_cell(t, "%.3f", whole_s * w->n_workers));
-        TRY(isnan(whole_s) ? table_cell(t, "-") : table_cell(t, "%.0f", l->samples_count[i]));
+            table_rule(t);
+        table_cell(t, "%s", w->name);
+        table_cell(t, "%.3f", w->start_s);
+        table_cell(t, "%.3f", w->start_half_s);
+        isnan(whole_s) ? table_cell(t, "not reached") : table_cell(t, "%.3f", w->to_target_s);
+        isnan(whole_s) ? table_cell(t, "-") : table_cell(t, "%.3f", whole_s);
+        isnan(whole_s) ? table_cell(t, "-") : table_cell(t, "%.3f", whole_s * w->n_workers);
+        isnan(whole_s) ? table_cell(t, "-") : table_cell(t, "%.0f", l->samples_count[i]);
     }
-out:
-    return rc;
 }
 
 static enum rc show_table(const struct why_not *l, struct lesson *lesson)
@@ -263,11 +259,10 @@ static enum rc show_table(const struct why_not *l, struct lesson *lesson)
                                             { "+-", ALIGN_RIGHT },         { "training s", ALIGN_RIGHT },
                                             { "together s", ALIGN_RIGHT }, { "machine s", ALIGN_RIGHT },
                                             { "samples", ALIGN_RIGHT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
-    TRY(fill_table(t, l));
+    fill_table(t, l);
     TRY(lesson_table(lesson, t,
                      "time to the target loss; start-up: mean of 5 launches here and half of its interval of 95 %; "
                      "machine s: of all "

@@ -384,12 +384,14 @@ static void write_titles(FILE *to, const struct table *t)
     fputs("</tr>\n</thead>\n", to);
 }
 
-void html_table(FILE *to, const struct table *t, const char *caption)
+enum rc html_table(FILE *to, const struct table *t, const char *caption)
 {
     bool *has_shares = calloc(table_n_columns(t) + 1, sizeof *has_shares);
+    enum rc rc;
 
-    if (!has_shares) /* as table_print() */
-        return;
+    TRY(table_check(t));
+    if (!has_shares)
+        FAIL(RC_NOMEM, "no memory for a table of %zu columns", table_n_columns(t));
     for (size_t i = 0; i < table_n_columns(t); i++)
         has_shares[i] = has_shares_alone(t, i);
     fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"", to);
@@ -409,7 +411,9 @@ void html_table(FILE *to, const struct table *t, const char *caption)
         fputs("</tr>\n", to);
     }
     fputs("</tbody>\n</table>\n</div>\n", to);
+out:
     free(has_shares);
+    return rc;
 }
 
 /* --- pictures --- */

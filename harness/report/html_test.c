@@ -210,12 +210,12 @@ static void fill_row(struct table *t, const char *cells)
     char copy[256], *rest = copy;
 
     if (!*cells) {
-        assert_int_equal(table_rule(t), RC_OK);
+        table_rule(t);
         return;
     }
     snprintf(copy, sizeof copy, "%s", cells);
     for (char *cell = strsep(&rest, "|"); cell; cell = strsep(&rest, "|"))
-        assert_int_equal(table_cell(t, "%s", cell), RC_OK);
+        table_cell(t, "%s", cell);
 }
 
 UNIT_TEST(a_table_sorts_by_its_numbers)
@@ -228,14 +228,13 @@ UNIT_TEST(a_table_sorts_by_its_numbers)
     static const char *const row[] = { "4 <ps>|1.235 M|51.2 % (49.8 .. 52.7)|3 of 10|104.2 ±3.1",
                                        "b|999.9 k|2 of 10 failed|-|-0.5 s", "", "c|4*|-|10 of 10|.5",
                                        "d|12 kB|7|-|nan" };
-    struct table *t = NULL;
+    struct table *t = table_open(column, 5);
     struct memory m;
 
-    assert_int_equal(table_open(&t, column, 5), RC_OK);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         fill_row(t, row[i]);
     memory_open(&m);
-    html_table(m.to, t, "a \"table\"");
+    assert_int_equal(html_table(m.to, t, "a \"table\""), RC_OK);
     memory_is(
         &m, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"a &quot;table&quot;\">\n<table>\n"
             "<caption>a &quot;table&quot;</caption>\n<thead>\n<tr><th scope=\"col\">mo&lt;de</th>"
@@ -259,13 +258,12 @@ UNIT_TEST(a_table_sorts_by_its_numbers)
 UNIT_TEST(long_text_is_folded)
 {
     static const struct column column[] = { { "a", ALIGN_LEFT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, 1);
     struct memory m;
 
-    assert_int_equal(table_open(&t, column, 1), RC_OK);
     fill_row(t, "123456789 123456789 123456789 123456789 123456789");
     memory_open(&m);
-    html_table(m.to, t, "t");
+    assert_int_equal(html_table(m.to, t, "t"), RC_OK);
     assert_int_equal(fclose(m.to), 0);
     assert_non_null(strstr(m.text, "<td class=\"wide\">123456789 "));
     free(m.text);

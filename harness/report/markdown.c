@@ -49,10 +49,12 @@ static void print_cell(FILE *to, const char *text)
     fputs(" |", to);
 }
 
-void markdown_table(const struct table *t, FILE *to)
+enum rc markdown_table(const struct table *t, FILE *to)
 {
     const size_t n_columns = table_n_columns(t);
+    enum rc rc;
 
+    TRY(table_check(t));
     fputc('|', to);
     for (size_t i = 0; i < n_columns; i++)
         print_cell(to, table_column(t, i)->title);
@@ -68,4 +70,6 @@ void markdown_table(const struct table *t, FILE *to)
             print_cell(to, table_text(t, r, i));
         fputc('\n', to);
     }
+out:
+    return rc;
 }

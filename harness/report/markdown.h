@@ -14,6 +14,6 @@
 /* A list with one item for each line of text. A line before indented lines becomes a separate bold paragraph. */
 void markdown_lines(FILE *to, const char *text);
 /* One row for each row of t; rules are left out. */
-void markdown_table(const struct table *t, FILE *to);
+enum rc markdown_table(const struct table *t, FILE *to) MUST_CHECK;
 
 #endif

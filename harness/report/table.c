@@ -27,6 +27,7 @@ struct table {
     struct row *row;
     size_t n_rows, n_rows_reserved;
     size_t next_column; /* of the last row; 0: the next cell begins a row */
+    bool failed;        /* an allocation failed: a cell or a rule is missing */
 };
 
 /* Of the whole process, as standard output is. */
@@ -69,90 +70,80 @@ static size_t text_width(const char *text)
     return n_columns;
 }
 
-enum rc table_open(struct table **out, const struct column *column, size_t n_columns)
+struct table *table_open(const struct column *column, size_t n_columns)
 {
     struct table *t = calloc(1, sizeof *t);
-    enum rc rc = RC_OK;
 
     if (!t)
-        FAIL(RC_NOMEM, "no memory for a table");
+        return NULL;
     t->column = calloc(n_columns, sizeof *t->column);
-    if (!t->column)
-        FAIL(RC_NOMEM, "no memory for a table of %zu columns", n_columns);
-    for (size_t i = 0; i < n_columns; i++) {
+    t->failed = !t->column;
+    for (size_t i = 0; i < n_columns && !t->failed; i++) {
         t->column[i].align = column[i].align;
         t->column[i].title = strdup(column[i].title);
         t->n_columns = i + 1;
-        if (!t->column[i].title)
-            FAIL(RC_NOMEM, "no memory for a table of %zu columns", n_columns);
+        t->failed = !t->column[i].title;
     }
-    *out = t;
-    t = NULL;
-out:
-    table_close(&t);
-    return rc;
+    return t;
 }
 
 /* Begin a row: a rule, or n_columns empty cells. */
-static enum rc add_row(struct table *t, bool is_rule)
+static void add_row(struct table *t, bool is_rule)
 {
-    char **cell = NULL;
+    char **cell = is_rule ? NULL : calloc(t->n_columns, sizeof *cell);
 
     if (t->n_rows == t->n_rows_reserved) {
-        size_t n = t->n_rows_reserved ? 2 * t->n_rows_reserved : 16;
+        const size_t n = t->n_rows_reserved ? 2 * t->n_rows_reserved : 16;
         struct row *row = realloc(t->row, n * sizeof *row);
 
-        if (!row)
-            return rc_raise(RC_NOMEM, "no memory for a table of %zu rows", n);
-        t->row = row;
-        t->n_rows_reserved = n;
+        t->failed = t->failed || !row;
+        t->row = row ? row : t->row;
+        t->n_rows_reserved = row ? n : t->n_rows_reserved;
     }
-    if (!is_rule) {
-        cell = calloc(t->n_columns, sizeof *cell);
-        if (!cell)
-            return rc_raise(RC_NOMEM, "no memory for a table row");
-    }
-    t->row[t->n_rows++].cell = cell;
-    return RC_OK;
+    t->failed = t->failed || (!is_rule && !cell);
+    if (t->failed)
+        free(cell);
+    else
+        t->row[t->n_rows++].cell = cell;
 }
 
-enum rc table_cell(struct table *t, const char *fmt, ...)
+void table_cell(struct table *t, const char *fmt, ...)
 {
     char *text = NULL;
     va_list ap;
-    enum rc rc = RC_OK;
 
+    if (t && !t->failed && t->next_column == 0)
+        add_row(t, false);
+    if (!t || t->failed)
+        return;
     va_start(ap, fmt);
-    int n = vasprintf(&text, fmt, ap);
+    t->failed = vasprintf(&text, fmt, ap) < 0;
     va_end(ap);
-    if (n < 0) {
-        text = NULL; /* its value is undefined then */
-        FAIL(RC_NOMEM, "no memory for a table cell");
-    }
-    if (t->next_column == 0)
-        TRY(add_row(t, false));
-    t->row[t->n_rows - 1].cell[t->next_column] = text;
-    text = NULL;
+    t->row[t->n_rows - 1].cell[t->next_column] = t->failed ? NULL : text;
     t->next_column = (t->next_column + 1) % t->n_columns;
-out:
-    free(text);
-    return rc;
 }
 
-enum rc table_rule(struct table *t)
+void table_rule(struct table *t)
 {
+    if (!t || t->failed)
+        return;
     t->next_column = 0; /* an unfinished row is finished with empty cells */
-    return add_row(t, true);
+    add_row(t, true);
+}
+
+enum rc table_check(const struct table *t)
+{
+    return t && !t->failed ? RC_OK : rc_raise(RC_NOMEM, "no memory for a table");
 }
 
 size_t table_n_columns(const struct table *t)
 {
-    return t->n_columns;
+    return t ? t->n_columns : 0;
 }
 
 size_t table_n_rows(const struct table *t)
 {
-    return t->n_rows;
+    return t ? t->n_rows : 0;
 }
 
 const struct column *table_column(const struct table *t, size_t i)
@@ -277,13 +268,18 @@ static void print_csv_title(const struct table *t, FILE *to, size_t i)
         print_csv_field(to, t->column[i].title, end);
 }
 
-void table_print_csv(const struct table *t, FILE *to)
+enum rc table_print_csv(const struct table *t, FILE *to)
 {
+    enum rc rc;
+
+    TRY(table_check(t));
     for (size_t i = 0; i < t->n_columns; i++)
         print_csv_title(t, to, i);
     for (size_t r = 0; r < t->n_rows; r++)
         for (size_t i = 0; i < t->n_columns && t->row[r].cell; i++)
             print_csv_field(to, table_text(t, r, i), i + 1 < t->n_columns ? ',' : '\n');
+out:
+    return rc;
 }
 
 void table_divert(struct table_diversion *d)
@@ -291,15 +287,30 @@ void table_divert(struct table_diversion *d)
     diversion = d;
 }
 
-/* Was the table for another stream? */
-static bool is_diverted(const struct table *t, FILE *to)
+/* Is the table for another stream? */
+static bool is_diverted(FILE *to)
 {
-    if (!diversion || to != diversion->from)
-        return false;
+    return diversion && to == diversion->from;
+}
+
+static enum rc print_diverted(const struct table *t)
+{
     if (diversion->n_tables++ > 0)
         fputc('\n', diversion->to);
-    table_print_csv(t, diversion->to);
-    return true;
+    return table_print_csv(t, diversion->to);
+}
+
+/* *width: an array for the widths of all columns, which the caller frees. */
+static enum rc begin_print(size_t **width, const struct table *t)
+{
+    enum rc rc;
+
+    TRY(table_check(t));
+    *width = malloc(t->n_columns * sizeof **width);
+    if (!*width)
+        FAIL(RC_NOMEM, "no memory for a table of %zu columns", t->n_columns);
+out:
+    return rc;
 }
 
 /* --- for people --- */
@@ -315,22 +326,22 @@ static void print_part(const struct table *t, FILE *to, const size_t *width, con
     print_rows(t, to, width, p);
 }
 
-void table_print(const struct table *t, FILE *to)
+enum rc table_print(const struct table *t, FILE *to)
 {
-    table_print_parts(t, t->n_columns, to);
+    return table_print_parts(t, table_n_columns(t), to);
 }
 
 enum { MOST_COLUMNS = 100 };
 
-void table_print_parts(const struct table *t, size_t n_keys, FILE *to)
+enum rc table_print_parts(const struct table *t, size_t n_keys, FILE *to)
 {
-    if (is_diverted(t, to))
-        return;
-    size_t *width = malloc(t->n_columns * sizeof *width), n_key_columns = 0;
+    size_t *width = NULL, n_key_columns = 0;
     struct part p = { .n_keys = n_keys };
+    enum rc rc;
 
-    if (!width) /* an unreadable table is worse than none */
-        return;
+    if (is_diverted(to))
+        return print_diverted(t);
+    TRY(begin_print(&width, t));
     for (size_t i = 0; i < t->n_columns; i++)
         width[i] = column_width(t, i);
     for (size_t i = 0; i < n_keys; i++)
@@ -346,7 +357,9 @@ void table_print_parts(const struct table *t, size_t n_keys, FILE *to)
         if (p.end == p.from) /* keys alone */
             break;
     }
+out:
     free(width);
+    return rc;
 }
 
 /* Of the words of text: a copy with a line feed before each that does not fit; how many lines. */
@@ -403,15 +416,14 @@ static void print_title_line(const struct table *t, FILE *to, const size_t *widt
     fputc('\n', to);
 }
 
-void table_print_narrow(const struct table *t, FILE *to)
+enum rc table_print_narrow(const struct table *t, FILE *to)
 {
-    if (is_diverted(t, to))
-        return;
-    size_t *width = malloc(t->n_columns * sizeof *width);
-    size_t whole = 0, n_lines = 1;
+    size_t *width = NULL, whole = 0, n_lines = 1;
+    enum rc rc;
 
-    if (!width)
-        return;
+    if (is_diverted(to))
+        return print_diverted(t);
+    TRY(begin_print(&width, t));
     for (size_t i = 0; i < t->n_columns; i++) {
         char title[TITLE_BYTES];
         whole += column_width(t, i) + (i > 0 ? GAP_COLUMNS : 0);
@@ -420,23 +432,27 @@ void table_print_narrow(const struct table *t, FILE *to)
         n_lines = n > n_lines ? n : n_lines;
     }
     if (whole <= MOST_COLUMNS) {
-        table_print(t, to);
+        TRY(table_print(t, to));
     } else {
         for (size_t k = 0; k < n_lines; k++)
             print_title_line(t, to, width, k, n_lines);
         print_rows(t, to, width, &(struct part){ .n_keys = t->n_columns, .end = t->n_columns });
     }
+out:
     free(width);
+    return rc;
 }
 
-void table_print_named(const struct table *t, FILE *to)
+enum rc table_print_named(const struct table *t, FILE *to)
 {
-    if (is_diverted(t, to))
-        return;
     const int n_terminal = terminal_columns(to);
     const int n_columns = n_terminal == 0 || n_terminal > MOST_COLUMNS ? MOST_COLUMNS : n_terminal;
     size_t n_before = 0;
+    enum rc rc;
 
+    if (is_diverted(to))
+        return print_diverted(t);
+    TRY(table_check(t));
     for (size_t r = 0; r < t->n_rows; r++)
         if (t->row[r].cell && text_width(table_text(t, r, 0)) + GAP_COLUMNS > n_before)
             n_before = text_width(table_text(t, r, 0)) + GAP_COLUMNS;
@@ -447,6 +463,8 @@ void table_print_named(const struct table *t, FILE *to)
         pad(to, " ", n_before - text_width(table_text(t, r, 0)));
         terminal_fill(to, table_text(t, r, 1), (int)n_before, n_columns);
     }
+out:
+    return rc;
 }
 
 void table_close(struct table **t)

@@ -14,16 +14,21 @@ struct column {
     enum align align;
 };
 
-/* column[n_columns] is copied. */
-enum rc table_open(struct table **out, const struct column *column, size_t n_columns) MUST_CHECK;
+/* A table, which the caller closes; column[n_columns] is copied. Lack of memory for it, or for a cell, is an error of
+ * whatever prints the table: nothing else has to look. NULL is such a table, for all functions here but table_column()
+ * and table_text(). */
+struct table *table_open(const struct column *column, size_t n_columns);
 /* Add one cell to the current row, printf-style; after the last column a new row starts. */
-enum rc table_cell(struct table *t, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
+void table_cell(struct table *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Add a rule between the rows so far and the next row. */
-enum rc table_rule(struct table *t) MUST_CHECK;
-void table_print(const struct table *t, FILE *to);
+void table_rule(struct table *t);
+/* RC_NOMEM: a cell is missing. For those that print a table by its content. */
+enum rc table_check(const struct table *t) MUST_CHECK;
+/* RC_NOMEM: then nothing is printed. So of all that print a table. */
+enum rc table_print(const struct table *t, FILE *to) MUST_CHECK;
 /* The same as comma-separated values (RFC 4180, lines end in a line feed), without rules. Of columns with equal titles
  * each but the first of the table has the title before it, too: "bytes: by formula". */
-void table_print_csv(const struct table *t, FILE *to);
+enum rc table_print_csv(const struct table *t, FILE *to) MUST_CHECK;
 struct table_diversion { /* --format csv */
     FILE *from, *to;
     size_t n_tables; /* that went there */
@@ -32,12 +37,12 @@ struct table_diversion { /* --format csv */
  * Other streams keep their tables. d is borrowed until the next call; NULL: no longer. */
 void table_divert(struct table_diversion *d);
 /* table_print(); of a table wider than 100 columns several, one below another, each with the first n_keys columns. */
-void table_print_parts(const struct table *t, size_t n_keys, FILE *to);
+enum rc table_print_parts(const struct table *t, size_t n_keys, FILE *to) MUST_CHECK;
 /* table_print(); if the table is wider than 100 columns, titles are broken between words. */
-void table_print_narrow(const struct table *t, FILE *to);
+enum rc table_print_narrow(const struct table *t, FILE *to) MUST_CHECK;
 /* A table of two columns without titles: names and descriptions. Descriptions are broken between words, so that lines
  * have at most 100 columns, or the width of a narrower terminal. */
-void table_print_named(const struct table *t, FILE *to);
+enum rc table_print_named(const struct table *t, FILE *to) MUST_CHECK;
 /* The content of the table. Columns and cells are lent until the table changes. */
 size_t table_n_columns(const struct table *t);
 size_t table_n_rows(const struct table *t);

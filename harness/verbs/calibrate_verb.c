@@ -28,65 +28,55 @@
 /* Noise of equal work from which on other programs are the likely cause. */
 #define NOISY_RATIO 0.2
 
-static enum rc row(struct table *t, const char *what, double value, const char *unit, const char *fit, const char *from)
+static void row(struct table *t, const char *what, double value, const char *unit, const char *fit, const char *from)
 {
-    enum rc rc;
-
-    TRY(table_cell(t, "%s", what));
-    TRY(table_cell(t, "%.4g %s", value, unit));
-    TRY(table_cell(t, "%s", fit));
-    TRY(table_cell(t, "%s", from));
-out:
-    return rc;
+    table_cell(t, "%s", what);
+    table_cell(t, "%.4g %s", value, unit);
+    table_cell(t, "%s", fit);
+    table_cell(t, "%s", from);
 }
 
-static enum rc link_rows(struct table *t, const struct link_fit *f, enum link_class of)
+static void link_rows(struct table *t, const struct link_fit *f, enum link_class of)
 {
     char what[64], fit[64], from[64];
-    enum rc rc = RC_OK;
 
     if (f->n_pairs == 0)
-        return RC_OK;
+        return;
     snprintf(from, sizeof from, "%d pair%s, %d sizes", f->n_pairs, f->n_pairs == 1 ? "" : "s", LINK_N_SIZES);
     snprintf(fit, sizeof fit, "%.1f %% at %zu bytes", 100 * fabs(f->message.worst_ratio),
              link_size_bytes((int)f->message.worst));
     snprintf(what, sizeof what, "%s: latency, one way", calibration_class_name(of));
-    TRY(row(t, what, 1e6 * f->alpha_s, "us", fit, from));
+    row(t, what, 1e6 * f->alpha_s, "us", fit, from);
     snprintf(what, sizeof what, "%s: rate", calibration_class_name(of));
     if (of == LINK_BETWEEN)
-        TRY(row(t, what, 8e-9 / f->message.slope_s, "Gbit/s", fit, from));
+        row(t, what, 8e-9 / f->message.slope_s, "Gbit/s", fit, from);
     else
-        TRY(row(t, what, 1e-9 / f->message.slope_s, "GB/s", fit, from));
+        row(t, what, 1e-9 / f->message.slope_s, "GB/s", fit, from);
     snprintf(from, sizeof from, "%d pair%s, %d bursts", f->n_pairs, f->n_pairs == 1 ? "" : "s", LINK_N_BURSTS);
     snprintf(fit, sizeof fit, "%.1f %%%s", 100 * fabs(f->burst.worst_ratio), f->is_capped ? ", half of latency" : "");
     snprintf(what, sizeof what, "%s: overhead of a message", calibration_class_name(of));
-    TRY(row(t, what, 1e6 * f->message_s, "us", fit, from));
-out:
-    return rc;
+    row(t, what, 1e6 * f->message_s, "us", fit, from);
 }
 
-static enum rc compute_rows(struct table *t, const struct calibration *c)
+static void compute_rows(struct table *t, const struct calibration *c)
 {
     static const char *const kind[] = { "none above 0.1 %", "exponential", "half-normal", "lognormal" };
     const struct compute_bench *m = &c->compute;
     char fit[64], from[64];
-    enum rc rc;
 
     snprintf(from, sizeof from, "%d ranks at once", c->n_ranks);
     snprintf(fit, sizeof fit, "%.4g to %.4g", 1e-9 * m->flops_per_s.least, 1e-9 * m->flops_per_s.most);
-    TRY(row(t, "GEMM of a rank", 1e-9 * m->flops_per_s.median, "GFLOP/s", fit, from));
+    row(t, "GEMM of a rank", 1e-9 * m->flops_per_s.median, "GFLOP/s", fit, from);
     snprintf(fit, sizeof fit, "%.4g to %.4g", 1e-9 * m->memory_bytes_per_s.least, 1e-9 * m->memory_bytes_per_s.most);
-    TRY(row(t, "update of a rank", 1e-9 * m->memory_bytes_per_s.median, "GB/s", fit, from));
+    row(t, "update of a rank", 1e-9 * m->memory_bytes_per_s.median, "GB/s", fit, from);
     if (c->server_memory_bytes_per_s > 0)
-        TRY(row(t, "update of a server", 1e-9 * c->server_memory_bytes_per_s, "GB/s", "on the host", from));
+        row(t, "update of a server", 1e-9 * c->server_memory_bytes_per_s, "GB/s", "on the host", from);
     if (m->jitter.kind == JITTER_NONE)
         snprintf(fit, sizeof fit, "%s", kind[0]);
     else
         snprintf(fit, sizeof fit, "%s, KS %.3f", kind[m->jitter.kind], m->jitter.distance);
     snprintf(from, sizeof from, "%zu times %.3g ms", m->jitter.n_times, 1e3 * m->work_s);
-    TRY(row(t, "jitter of equal work, mean", 100 * m->jitter.ratio, "%", fit, from));
-out:
-    return rc;
+    row(t, "jitter of equal work, mean", 100 * m->jitter.ratio, "%", fit, from);
 }
 
 static enum rc print_parts(FILE *to, const struct calibration *c)
@@ -95,33 +85,29 @@ static enum rc print_parts(FILE *to, const struct calibration *c)
                                             { "value", ALIGN_RIGHT },
                                             { "largest residual, range", ALIGN_LEFT },
                                             { "from", ALIGN_LEFT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int of = LINK_N_CLASSES - 1; of >= 0; of--)
-        TRY(link_rows(t, &c->links.link[of], (enum link_class)of));
-    TRY(compute_rows(t, c));
-    table_print(t, to);
+        link_rows(t, &c->links.link[of], (enum link_class)of);
+    compute_rows(t, c);
+    TRY(table_print(t, to));
 out:
     table_close(&t);
     return rc;
 }
 
-static enum rc size_cells(struct table *t, const struct link_fit *f, int i)
+static void size_cells(struct table *t, const struct link_fit *f, int i)
 {
     const double x = (double)link_size_bytes(i);
-    enum rc rc;
 
     if (f->n_pairs == 0) {
-        TRY(table_cell(t, "-"));
-        TRY(table_cell(t, "-"));
+        table_cell(t, "-");
+        table_cell(t, "-");
     } else {
-        TRY(table_cell(t, "%.5g", 1e6 * f->median_s[i]));
-        TRY(table_cell(t, "%+.1f %%", 100 * line_fit_residual_ratio(&f->message, x, f->median_s[i])));
+        table_cell(t, "%.5g", 1e6 * f->median_s[i]);
+        table_cell(t, "%+.1f %%", 100 * line_fit_residual_ratio(&f->message, x, f->median_s[i]));
     }
-out:
-    return rc;
 }
 
 static enum rc print_sizes(FILE *to, const struct calibration *c)
@@ -131,17 +117,16 @@ static enum rc print_sizes(FILE *to, const struct calibration *c)
                                             { "over its line", ALIGN_RIGHT },
                                             { "within a host, us", ALIGN_RIGHT },
                                             { "over its line", ALIGN_RIGHT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int i = 0; i < LINK_N_SIZES; i++) {
-        TRY(table_cell(t, "%zu", link_size_bytes(i)));
-        TRY(size_cells(t, &c->links.link[LINK_BETWEEN], i));
-        TRY(size_cells(t, &c->links.link[LINK_WITHIN], i));
+        table_cell(t, "%zu", link_size_bytes(i));
+        size_cells(t, &c->links.link[LINK_BETWEEN], i);
+        size_cells(t, &c->links.link[LINK_WITHIN], i);
     }
     fprintf(to, "\none way, median over pairs:\n");
-    table_print(t, to);
+    TRY(table_print(t, to));
 out:
     table_close(&t);
     return rc;

@@ -138,27 +138,24 @@ void comm_print_ps_osu(FILE *to, const void *of)
 /* --- one table --- */
 
 /* Nine digits; nothing for what was not measured. */
-static enum rc number_cell(struct table *t, double value)
+static void number_cell(struct table *t, double value)
 {
-    return isfinite(value) ? table_cell(t, "%.9g", value) : table_cell(t, "%s", "");
+    isfinite(value) ? table_cell(t, "%.9g", value) : table_cell(t, "%s", "");
 }
 
-static enum rc figure_cells(struct table *t, const struct comm_about *about, const struct comm_row *row,
-                            enum comm_placement placement)
+static void figure_cells(struct table *t, const struct comm_about *about, const struct comm_row *row,
+                         enum comm_placement placement)
 {
     const struct comm_figure *f = &row->figure[placement];
     const double algbw = f->n_repeats > 0 ? 1e-9 * (double)row->n_bytes / f->time_s : NAN;
     const double per_us = f->n_repeats > 0 ? 1e6 : NAN;
-    enum rc rc;
 
-    TRY(number_cell(t, f->time_s * per_us));
-    TRY(number_cell(t, f->low_s * per_us));
-    TRY(number_cell(t, f->high_s * per_us));
-    TRY(number_cell(t, algbw));
-    TRY(number_cell(t, algbw * comm_results_bus_factor(about->results, about->terms->type, row)));
-    TRY(f->is_checked ? table_cell(t, "%" PRIu64, f->n_wrong) : table_cell(t, "%s", ""));
-out:
-    return rc;
+    number_cell(t, f->time_s * per_us);
+    number_cell(t, f->low_s * per_us);
+    number_cell(t, f->high_s * per_us);
+    number_cell(t, algbw);
+    number_cell(t, algbw * comm_results_bus_factor(about->results, about->terms->type, row));
+    f->is_checked ? table_cell(t, "%" PRIu64, f->n_wrong) : table_cell(t, "%s", "");
 }
 
 enum rc comm_print_table(FILE *to, const void *of)
@@ -183,21 +180,20 @@ enum rc comm_print_table(FILE *to, const void *of)
     };
     const struct comm_about *about = of;
     const struct comm_results *r = about->results;
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int i = 0; i < r->n_rows; i++) {
         const struct comm_row *row = &r->row[i];
         const bool is_ceiling = row->lane == about->terms->n_lanes;
-        TRY(table_cell(t, "%s", comm_type_name(about->terms->type)));
-        TRY(table_cell(t, "%s", is_ceiling ? "ceiling" : about->terms->lane[row->lane].name));
-        TRY(table_cell(t, "%zu", row->n_bytes));
-        TRY(table_cell(t, "%zu", comm_counted_elems(about->terms->type, row->n_bytes / sizeof(float), r->n_ranks)));
-        TRY(figure_cells(t, about, row, COMM_OUT_OF_PLACE));
-        TRY(figure_cells(t, about, row, COMM_IN_PLACE));
+        table_cell(t, "%s", comm_type_name(about->terms->type));
+        table_cell(t, "%s", is_ceiling ? "ceiling" : about->terms->lane[row->lane].name);
+        table_cell(t, "%zu", row->n_bytes);
+        table_cell(t, "%zu", comm_counted_elems(about->terms->type, row->n_bytes / sizeof(float), r->n_ranks));
+        figure_cells(t, about, row, COMM_OUT_OF_PLACE);
+        figure_cells(t, about, row, COMM_IN_PLACE);
     }
-    table_print(t, to);
+    TRY(table_print(t, to));
 out:
     table_close(&t);
     return rc;
@@ -212,25 +208,24 @@ enum rc comm_print_ps_table(FILE *to, const void *of)
         { "bound p50 us", ALIGN_RIGHT }, { "bound p99 us", ALIGN_RIGHT }, { "#wrong", ALIGN_RIGHT },
     };
     const struct comm_ps_about *about = of;
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int i = 0; i < about->results->n_rows; i++) {
         const struct ps_row *row = &about->results->row[i];
         const double gb = 1e-9 * (double)row->n_bytes * about->terms->n_workers;
-        TRY(table_cell(t, "%zu", row->n_bytes));
-        TRY(table_cell(t, "%zu", row->n_chunks));
+        table_cell(t, "%zu", row->n_bytes);
+        table_cell(t, "%zu", row->n_chunks);
         for (int lane = 0; lane < PS_N_LANES; lane++)
-            TRY(number_cell(t, gb / row->figure[lane].time_s));
-        TRY(number_cell(t, row->figure[PS_LANE_BOUND].time_s / row->figure[PS_LANE_PUSH_PULL].time_s));
+            number_cell(t, gb / row->figure[lane].time_s);
+        number_cell(t, row->figure[PS_LANE_BOUND].time_s / row->figure[PS_LANE_PUSH_PULL].time_s);
         for (int lane = PS_LANE_PUSH_PULL; lane < PS_N_LANES; lane++) {
-            TRY(number_cell(t, row->figure[lane].p50_s * 1e6));
-            TRY(number_cell(t, row->figure[lane].p99_s * 1e6));
+            number_cell(t, row->figure[lane].p50_s * 1e6);
+            number_cell(t, row->figure[lane].p99_s * 1e6);
         }
-        TRY(row->is_checked ? table_cell(t, "%" PRIu64, row->n_wrong) : table_cell(t, "%s", ""));
+        row->is_checked ? table_cell(t, "%" PRIu64, row->n_wrong) : table_cell(t, "%s", "");
     }
-    table_print(t, to);
+    TRY(table_print(t, to));
 out:
     table_close(&t);
     return rc;

@@ -43,35 +43,34 @@ static double all_layers_ns(const struct layer_timing *m)
 }
 
 /* A number, or a dash where there is none. */
-static enum rc cell_or_dash(struct table *t, double x, const char *fmt_unit)
+static void cell_or_dash(struct table *t, double x, const char *fmt_unit)
 {
     char text[32];
 
-    if (!isfinite(x) || x <= 0.0)
-        return table_cell(t, "-");
+    if (!isfinite(x) || x <= 0.0) {
+        table_cell(t, "-");
+        return;
+    }
     snprintf(text, sizeof text, x >= 99.95 ? "%.0f%s" : x >= 9.995 ? "%.1f%s" : "%.2f%s", x, fmt_unit);
-    return table_cell(t, "%s", text);
+    table_cell(t, "%s", text);
 }
 
-static enum rc layer_row(struct table *t, const struct node *n, const struct layer_cost *l, double all_ns,
-                         double *so_far_ns)
+static void layer_row(struct table *t, const struct node *n, const struct layer_cost *l, double all_ns,
+                      double *so_far_ns)
 {
     const double gemm_ns = (double)l->gemm_ns[F] + (double)l->gemm_ns[B];
     const bool has_gemm = layer_flops(l) > 0.0 && n->kind == NODE_CONV;
-    enum rc rc;
 
     *so_far_ns += layer_ns(l);
-    TRY(table_cell(t, "%s", n->name));
-    TRY(table_cell(t, "%d x %d x %d", n->C_out, n->out_h, n->out_w));
-    TRY(table_cell(t, "%.3f", (double)l->ns[F] * 1e-6));
-    TRY(table_cell(t, "%.3f", (double)l->ns[B] * 1e-6));
-    TRY(cell_or_dash(t, layer_flops(l) / layer_ns(l), ""));
-    TRY(cell_or_dash(t, has_gemm ? 100.0 * gemm_ns / layer_ns(l) : (double)NAN, " %"));
-    TRY(cell_or_dash(t, layer_bytes(l) * 1e-6, ""));
-    TRY(table_cell(t, "%.1f %%", 100.0 * layer_ns(l) / all_ns));
-    TRY(table_cell(t, "%.1f %%", 100.0 * *so_far_ns / all_ns));
-out:
-    return rc;
+    table_cell(t, "%s", n->name);
+    table_cell(t, "%d x %d x %d", n->C_out, n->out_h, n->out_w);
+    table_cell(t, "%.3f", (double)l->ns[F] * 1e-6);
+    table_cell(t, "%.3f", (double)l->ns[B] * 1e-6);
+    cell_or_dash(t, layer_flops(l) / layer_ns(l), "");
+    cell_or_dash(t, has_gemm ? 100.0 * gemm_ns / layer_ns(l) : (double)NAN, " %");
+    cell_or_dash(t, layer_bytes(l) * 1e-6, "");
+    table_cell(t, "%.1f %%", 100.0 * layer_ns(l) / all_ns);
+    table_cell(t, "%.1f %%", 100.0 * *so_far_ns / all_ns);
 }
 
 static enum rc print_layers(FILE *to, const struct layer_timing *m)
@@ -82,119 +81,104 @@ static enum rc print_layers(FILE *to, const struct layer_timing *m)
         { "MB", ALIGN_RIGHT },     { "share", ALIGN_RIGHT },   { "so far", ALIGN_RIGHT },
     };
     const double all_ns = all_layers_ns(m);
-    struct table *t = NULL;
     double so_far_ns = 0.0;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int i = 0; i < m->network->n_nodes; i++)
         if (layer_ns(&m->layer[i]) > 0.0)
-            TRY(layer_row(t, &m->network->node[i], &m->layer[i], all_ns, &so_far_ns));
-    table_print(t, to);
+            layer_row(t, &m->network->node[i], &m->layer[i], all_ns, &so_far_ns);
+    TRY(table_print(t, to));
 out:
     table_close(&t);
     return rc;
 }
 
-static enum rc row(struct table *t, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void row(struct table *t, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-static enum rc row(struct table *t, const char *name, const char *fmt, ...)
+static void row(struct table *t, const char *name, const char *fmt, ...)
 {
     char text[512];
     va_list args;
-    enum rc rc;
 
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    TRY(table_cell(t, "%s", name));
-    TRY(table_cell(t, "%s", text));
-out:
-    return rc;
+    table_cell(t, "%s", name);
+    table_cell(t, "%s", text);
 }
 
-static enum rc row_ms(struct table *t, const char *name, const struct spread *s, const char *what)
+static void row_ms(struct table *t, const char *name, const struct spread *s, const char *what)
 {
-    return row(t, name, "%.3f ms (quartiles %.3f to %.3f)%s", s->median * 1e3, s->low * 1e3, s->high * 1e3, what);
+    row(t, name, "%.3f ms (quartiles %.3f to %.3f)%s", s->median * 1e3, s->low * 1e3, s->high * 1e3, what);
 }
 
-static enum rc memory_rows(struct table *t, const struct layer_timing *m)
+static void memory_rows(struct table *t, const struct layer_timing *m)
 {
     const struct network_memory *k = &m->memory;
     const double sum = (double)k->planned_bytes + (double)k->params_bytes + (double)k->state_bytes;
-    enum rc rc;
 
-    TRY(row(t, "memory",
-            "%.1f MB: activations %.1f (alive at one time %.1f, without reuse %.1f), parameters, gradients and "
-            "momentum %.1f, "
-            "running means %.1f",
-            sum * 1e-6, (double)k->planned_bytes * 1e-6, (double)k->live_bytes * 1e-6,
-            (double)k->unplanned_bytes * 1e-6, (double)k->params_bytes * 1e-6, (double)k->state_bytes * 1e-6));
-    TRY(row(t, "", "the process held at most %.1f MB, %.2f x that, program and data set included",
-            (double)m->peak_rss_bytes * 1e-6, (double)m->peak_rss_bytes / sum));
-out:
-    return rc;
+    row(t, "memory",
+        "%.1f MB: activations %.1f (alive at one time %.1f, without reuse %.1f), parameters, gradients and "
+        "momentum %.1f, "
+        "running means %.1f",
+        sum * 1e-6, (double)k->planned_bytes * 1e-6, (double)k->live_bytes * 1e-6, (double)k->unplanned_bytes * 1e-6,
+        (double)k->params_bytes * 1e-6, (double)k->state_bytes * 1e-6);
+    row(t, "", "the process held at most %.1f MB, %.2f x that, program and data set included",
+        (double)m->peak_rss_bytes * 1e-6, (double)m->peak_rss_bytes / sum);
 }
 
-static enum rc rate_rows(struct table *t, const struct layer_timing *m)
+static void rate_rows(struct table *t, const struct layer_timing *m)
 {
     double flops = 0.0, bytes = 0.0;
-    enum rc rc;
 
     for (int i = 0; i < m->network->n_nodes; i++) {
         flops += layer_flops(&m->layer[i]);
         bytes += layer_bytes(&m->layer[i]);
     }
-    TRY(row(t, "arithmetic", "%.3g GFLOP a step at %.1f GFLOP/s, %.1f %% of the fastest large GEMM here (%.1f GFLOP/s)",
-            flops * 1e-9, flops * 1e-9 / m->step_s.median, 100.0 * flops / m->step_s.median / m->peak_flops_per_s,
-            m->peak_flops_per_s * 1e-9));
-    TRY(row(t, "traffic", "%.3g GB a step at %.2f GB/s; a streaming sum reaches %.2f GB/s here", bytes * 1e-9,
-            bytes * 1e-9 / m->step_s.median, m->peak_bytes_per_s * 1e-9));
-out:
-    return rc;
+    row(t, "arithmetic", "%.3g GFLOP a step at %.1f GFLOP/s, %.1f %% of the fastest large GEMM here (%.1f GFLOP/s)",
+        flops * 1e-9, flops * 1e-9 / m->step_s.median, 100.0 * flops / m->step_s.median / m->peak_flops_per_s,
+        m->peak_flops_per_s * 1e-9);
+    row(t, "traffic", "%.3g GB a step at %.2f GB/s; a streaming sum reaches %.2f GB/s here", bytes * 1e-9,
+        bytes * 1e-9 / m->step_s.median, m->peak_bytes_per_s * 1e-9);
 }
 
-static enum rc run_rows(struct table *t, const struct layer_timing *m, const struct report_about *about)
+static void run_rows(struct table *t, const struct layer_timing *m, const struct report_about *about)
 {
     const struct network *n = m->network;
-    enum rc rc;
 
-    TRY(row(t, "run", "%s%s, batch %d of %d x %d x %d, %d classes, %s %s, %d thread%s, %s", n->name,
-            n->opts.width_divisor > 1 ? " (narrowed)" : "", about->batch, n->C_in, n->opts.image_size,
-            n->opts.image_size, n->opts.n_classes, about->compute, about->precision, about->n_threads,
-            about->n_threads == 1 ? "" : "s", about->device));
-    TRY(row(t, "program", "%s", about->program));
-    TRY(row(t, "steps", "%d, after %d of warm-up, each followed by its GEMMs alone; medians", m->n_steps,
-            about->n_warmup));
-out:
-    return rc;
+    row(t, "run", "%s%s, batch %d of %d x %d x %d, %d classes, %s %s, %d thread%s, %s", n->name,
+        n->opts.width_divisor > 1 ? " (narrowed)" : "", about->batch, n->C_in, n->opts.image_size, n->opts.image_size,
+        n->opts.n_classes, about->compute, about->precision, about->n_threads, about->n_threads == 1 ? "" : "s",
+        about->device);
+    row(t, "program", "%s", about->program);
+    row(t, "steps", "%d, after %d of warm-up, each followed by its GEMMs alone; medians", m->n_steps, about->n_warmup);
 }
 
 static enum rc print_totals(FILE *to, const struct layer_timing *m, const struct report_about *about)
 {
     static const struct column column[] = { { "figure", ALIGN_LEFT }, { "value", ALIGN_LEFT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, 2);
     enum rc rc;
 
-    TRY(table_open(&t, column, 2));
-    TRY(run_rows(t, m, about));
-    TRY(row(t, "throughput", "%.4g images/s (quartiles %.4g to %.4g)", about->batch / m->step_s.median,
-            about->batch / m->step_s.high, about->batch / m->step_s.low));
-    TRY(row_ms(t, "step", &m->step_s, ""));
-    TRY(row_ms(t, "  layers", &m->layers_s,
-               m->stamped ? ", timed apart: by the device's clock"
-               : m->apart ? ", timed apart: with a wait after each"
-                          : ""));
-    TRY(row_ms(t, "  update", &m->update_s, ", SGD with momentum on all parameters"));
+    run_rows(t, m, about);
+    row(t, "throughput", "%.4g images/s (quartiles %.4g to %.4g)", about->batch / m->step_s.median,
+        about->batch / m->step_s.high, about->batch / m->step_s.low);
+    row_ms(t, "step", &m->step_s, "");
+    row_ms(t, "  layers", &m->layers_s,
+           m->stamped ? ", timed apart: by the device's clock"
+           : m->apart ? ", timed apart: with a wait after each"
+                      : "");
+    row_ms(t, "  update", &m->update_s, ", SGD with momentum on all parameters");
     if (!m->apart)
-        TRY(row_ms(t, "  rest", &m->rest_s, ", data and the time between layers"));
-    TRY(row_ms(t, "GEMMs alone", &m->gemm_s, ""));
-    TRY(row(t, "step / GEMMs", "%.3f; the layers alone %.3f", m->step_s.median / m->gemm_s.median,
-            m->layers_s.median / m->gemm_s.median));
-    TRY(rate_rows(t, m));
-    TRY(memory_rows(t, m));
-    TRY(row(t, "loss", "%.6g in the first of these steps, %.6g in the last", m->loss_first, m->loss_last));
-    table_print_named(t, to);
+        row_ms(t, "  rest", &m->rest_s, ", data and the time between layers");
+    row_ms(t, "GEMMs alone", &m->gemm_s, "");
+    row(t, "step / GEMMs", "%.3f; the layers alone %.3f", m->step_s.median / m->gemm_s.median,
+        m->layers_s.median / m->gemm_s.median);
+    rate_rows(t, m);
+    memory_rows(t, m);
+    row(t, "loss", "%.6g in the first of these steps, %.6g in the last", m->loss_first, m->loss_last);
+    TRY(table_print_named(t, to));
 out:
     table_close(&t);
     return rc;

@@ -156,42 +156,37 @@ static int source_number(const struct published *all, const struct published_wis
 }
 
 /* source: its number in place of framework and source, which are long; 0: these themselves. */
-static enum rc list_row(struct table *t, const struct published_rate *r, int source)
+static void list_row(struct table *t, const struct published_rate *r, int source)
 {
-    enum rc rc;
-
-    TRY(table_cell(t, "%s", r->model));
-    TRY(table_cell(t, "%s", r->gpu));
-    TRY(r->batch > 0 ? table_cell(t, "%d", r->batch) : table_cell(t, "-"));
-    TRY(table_cell(t, "%s", r->precision));
-    TRY(table_cell(t, "%s", r->data));
-    TRY(table_cell(t, "%g", r->images_per_s));
+    table_cell(t, "%s", r->model);
+    table_cell(t, "%s", r->gpu);
+    r->batch > 0 ? table_cell(t, "%d", r->batch) : table_cell(t, "-");
+    table_cell(t, "%s", r->precision);
+    table_cell(t, "%s", r->data);
+    table_cell(t, "%g", r->images_per_s);
     if (source > 0) {
-        TRY(table_cell(t, "%d", source));
-        goto out;
+        table_cell(t, "%d", source);
+        return;
     }
-    TRY(table_cell(t, "%s", r->framework));
-    TRY(table_cell(t, "%s", r->source));
-out:
-    return rc;
+    table_cell(t, "%s", r->framework);
+    table_cell(t, "%s", r->source);
 }
 
 /* "1  TensorFlow 1.3; horovod git README" */
 static enum rc print_sources(const struct published *all, const struct published_wish *wish, FILE *to)
 {
     static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
-    struct table *t = NULL;
     int n = 0;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (size_t i = 0; i < all->n_rates; i++)
         if (published_fits(&all->rate[i], wish) && source_number(all, wish, i) > n) {
-            TRY(table_cell(t, "%d", ++n));
-            TRY(table_cell(t, "%s; %s", all->rate[i].framework, all->rate[i].source));
+            table_cell(t, "%d", ++n);
+            table_cell(t, "%s; %s", all->rate[i].framework, all->rate[i].source);
         }
     fputs("\nsources:\n", to);
-    table_print_named(t, to);
+    TRY(table_print_named(t, to));
 out:
     table_close(&t);
     return rc;
@@ -211,11 +206,11 @@ static enum rc print_rates(const struct published *all, const struct published_w
 
     memcpy(numbered, column, sizeof numbered);
     numbered[N_COLUMNS - 2] = (struct column){ "source", ALIGN_RIGHT };
-    TRY(table_open(&t, is_csv ? column : numbered, is_csv ? N_COLUMNS : N_COLUMNS - 1));
+    t = table_open(is_csv ? column : numbered, is_csv ? N_COLUMNS : N_COLUMNS - 1);
     for (size_t i = 0; i < all->n_rates; i++)
         if (published_fits(&all->rate[i], wish))
-            TRY(list_row(t, &all->rate[i], is_csv ? 0 : source_number(all, wish, i)));
-    table_print(t, to);
+            list_row(t, &all->rate[i], is_csv ? 0 : source_number(all, wish, i));
+    TRY(table_print(t, to));
     if (!is_csv)
         TRY(print_sources(all, wish, to));
 out:

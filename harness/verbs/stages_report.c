@@ -18,25 +18,24 @@ static enum rc print_stages(FILE *to, const struct train_stages_run *run)
                                             { "activations, MB", ALIGN_RIGHT }, { "memory, MB", ALIGN_RIGHT },
                                             { "passes, MB", ALIGN_RIGHT },      { "ms", ALIGN_RIGHT },
                                             { "waits, %", ALIGN_RIGHT } };
-    struct table *t = NULL;
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     enum rc rc;
 
-    TRY(table_open(&t, column, sizeof column / sizeof *column));
     for (int i = 0; i < run->n_stages; i++) {
         const struct stage_figures *f = &run->figures[i];
-        TRY(table_cell(t, "%d", (int)f->number));
-        TRY(table_cell(t, "%d to %d", (int)f->first_node, (int)f->end_node - 1));
-        TRY(table_cell(t, "%llu", (unsigned long long)f->n_params));
-        TRY(table_cell(t, "%.1f", 100 * f->flops_ratio));
-        TRY(table_cell(t, "%.3f", f->cost_ratio));
-        TRY(table_cell(t, "%llu", (unsigned long long)f->n_held));
-        TRY(table_cell(t, "%.4g", 1e-6 * (double)f->memory.activations_bytes));
-        TRY(table_cell(t, "%.4g", 1e-6 * (double)train_worker_bytes(&f->memory)));
-        TRY(table_cell(t, "%.4g", 1e-6 * (double)f->passed_bytes));
-        TRY(table_cell(t, "%.4g", f->passed_bytes > 0 ? 1e3 * (f->limits.latency_s + f->limits.pass_s) : 0));
-        TRY(table_cell(t, "%.1f", 100 * f->waited_ratio));
+        table_cell(t, "%d", (int)f->number);
+        table_cell(t, "%d to %d", (int)f->first_node, (int)f->end_node - 1);
+        table_cell(t, "%llu", (unsigned long long)f->n_params);
+        table_cell(t, "%.1f", 100 * f->flops_ratio);
+        table_cell(t, "%.3f", f->cost_ratio);
+        table_cell(t, "%llu", (unsigned long long)f->n_held);
+        table_cell(t, "%.4g", 1e-6 * (double)f->memory.activations_bytes);
+        table_cell(t, "%.4g", 1e-6 * (double)train_worker_bytes(&f->memory));
+        table_cell(t, "%.4g", 1e-6 * (double)f->passed_bytes);
+        table_cell(t, "%.4g", f->passed_bytes > 0 ? 1e3 * (f->limits.latency_s + f->limits.pass_s) : 0);
+        table_cell(t, "%.1f", 100 * f->waited_ratio);
     }
-    table_print(t, to);
+    TRY(table_print(t, to));
     (void)fprintf(to, "stages are balanced by %s: the most expensive one costs %.3f x the mean\n",
                   run->whole.opts.profile[0] ? "the times of --profile" : "multiply-adds",
                   job_stages_imbalance(&run->whole));

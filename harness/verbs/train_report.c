@@ -22,16 +22,16 @@
 #include "harness/world/stop.h"
 #include "models/replay/profile.h"
 
-static enum rc print_row(struct table *t, const char *name, const char *value)
+static void print_row(struct table *t, const char *name, const char *value)
 {
-    const enum rc rc = table_cell(t, "%s", name);
-
-    return rc == RC_OK ? table_cell(t, "%s", value) : rc;
+    table_cell(t, "%s", name);
+    table_cell(t, "%s", value);
 }
 
-static enum rc print_said(struct table *t, const char *name, const char *text)
+static void print_said(struct table *t, const char *name, const char *text)
 {
-    return text[0] ? print_row(t, name, text) : RC_OK;
+    if (text[0])
+        print_row(t, name, text);
 }
 
 enum { RATE_BYTES = 32, RATE_ENDS_BYTES = 80 };
@@ -107,49 +107,46 @@ static void stopped_text(char *out, size_t n_bytes, const struct train_job *job,
 }
 
 /* The checkpoints of --save-every. */
-static enum rc print_saves(struct table *t, const struct train_job *job, const struct train_saves *s)
+static void print_saves(struct table *t, const struct train_job *job, const struct train_saves *s)
 {
     const size_t n = s->n_written + s->n_failed;
     char text[320];
     size_t n_chars;
 
     if (job->opts.save_every == 0 || n == 0)
-        return RC_OK;
+        return;
     n_chars = (size_t)snprintf(text, sizeof text,
                                "%zu between steps, %.4g ms each, which is in the throughput but in no step", n,
                                1e3 * s->spent_s / (double)n);
     if (s->n_failed > 0 && n_chars < sizeof text)
         snprintf(text + n_chars, sizeof text - n_chars, "; %zu could not be written: %s", s->n_failed, s->why);
-    return print_row(t, "checkpoints", text);
+    print_row(t, "checkpoints", text);
 }
 
-static enum rc print_devices(struct table *t, const struct train_job *job, const struct train_result *r)
+static void print_devices(struct table *t, const struct train_job *job, const struct train_result *r)
 {
     const int n_most = train_most_on_device(r);
     char text[96];
 
     if (n_most < 2)
-        return RC_OK;
+        return;
     snprintf(text, sizeof text, "shared: up to %d of %d workers are on one %s", n_most, r->n_workers,
              job->compute->device_kind);
-    return print_row(t, "devices", text);
+    print_row(t, "devices", text);
 }
 
 /* What happened to the run, where something did. */
-static enum rc print_events(struct table *t, const struct train_job *job, const struct train_result *r)
+static void print_events(struct table *t, const struct train_job *job, const struct train_result *r)
 {
     char text[512];
-    enum rc rc = RC_OK;
 
     if (r->stop_signal) {
         stopped_text(text, sizeof text, job, r);
-        TRY(print_row(t, "stopped", text));
+        print_row(t, "stopped", text);
     }
-    TRY(print_said(t, "integrity", integrity_text(text, sizeof text, job, r)));
-    TRY(print_saves(t, job, &r->saves));
-    TRY(print_said(t, "restarts", run_restarts_text(text, sizeof text, &job->restarts)));
-out:
-    return rc;
+    print_said(t, "integrity", integrity_text(text, sizeof text, job, r));
+    print_saves(t, job, &r->saves);
+    print_said(t, "restarts", run_restarts_text(text, sizeof text, &job->restarts));
 }
 
 /* "digits"; of the user: "gmimg: 400 training and 0 test images of 1 x 28 x 28" */
@@ -163,57 +160,53 @@ static void data_text(char *out, size_t n_bytes, const struct dataset *d)
 }
 
 /* The model's shape, its data, its memory. */
-static enum rc print_work(struct table *t, const struct train_job *job, const struct train_result *r)
+static void print_work(struct table *t, const struct train_job *job, const struct train_result *r)
 {
     char text[256], data[128];
-    enum rc rc = RC_OK;
 
     if (job->profile) {
         snprintf(text, sizeof text, "%s, batch %d, %s", job->profile->model, job->profile->batch, job->profile->device);
-        TRY(print_row(t, "profile", text));
+        print_row(t, "profile", text);
     }
     if (job->workload->network) {
         data_text(data, sizeof data, job->dataset);
         snprintf(text, sizeof text, "%zu parameters, images %d x %d, %d classes, %s, %d thread%s each, data %s",
                  job->n_params, job->network.image_size, job->network.image_size, job->network.n_classes,
                  job->opts.precision, r->n_threads, r->n_threads == 1 ? "" : "s", data);
-        TRY(print_row(t, "work", text));
+        print_row(t, "work", text);
     }
     if (job->memory.host_bytes > 0 && job->workload->network) {
         snprintf(text, sizeof text,
                  "%.4g MB planned in all; a worker: activations %.4g MB, parameters %.4g MB, exchange %.4g MB",
                  (double)job->memory.host_bytes * 1e-6, (double)job->memory.activations_bytes * 1e-6,
                  (double)job->memory.params_bytes * 1e-6, (double)job->memory.exchange_bytes * 1e-6);
-        TRY(print_row(t, "memory", text));
+        print_row(t, "memory", text);
     }
-    TRY(print_devices(t, job, r));
-    TRY(print_events(t, job, r));
-out:
-    return rc;
+    print_devices(t, job, r);
+    print_events(t, job, r);
 }
 
 /* "NAME=VALUE NAME=VALUE"; nothing if one of them is not finite: the run diverged. */
-static enum rc print_named_params(struct table *t, const struct named_params *named, const float *param)
+static void print_named_params(struct table *t, const struct named_params *named, const float *param)
 {
     char text[256];
     size_t n = 0;
 
     for (size_t i = 0; named->name[i] && n < sizeof text; i++) {
         if (!isfinite((double)param[i]))
-            return RC_OK;
+            return;
         n += (size_t)snprintf(text + n, sizeof text - n, fabsf(param[i]) < 1e6F ? "%s%s=%.6f" : "%s%s=%.6g",
                               i > 0 ? " " : "", named->name[i], (double)param[i]);
     }
-    return print_row(t, named->row, text);
+    print_row(t, named->row, text);
 }
 
-static enum rc print_learnt(struct table *t, const struct train_job *job, const struct train_result *r,
-                            const struct train_summary *s)
+static void print_learnt(struct table *t, const struct train_job *job, const struct train_result *r,
+                         const struct train_summary *s)
 {
     const struct steps_summary *m = &s->measured;
     const size_t n_last_steps = r->n_steps < STEPS_LAST ? r->n_steps : STEPS_LAST;
     char text[256];
-    enum rc rc = RC_OK;
 
     if (isfinite(m->loss_last))
         snprintf(text, sizeof text, "first %.4g, last %.4g (mean of %zu step%s)", m->loss_first, m->loss_last,
@@ -221,13 +214,13 @@ static enum rc print_learnt(struct table *t, const struct train_job *job, const 
     else
         snprintf(text, sizeof text, r->has_params && !job->profile ? "first %.4g, then it diverged" : "not computed",
                  m->loss_first);
-    TRY(print_row(t, job->opts.forward_only ? "loss" : "training loss", text));
+    print_row(t, job->opts.forward_only ? "loss" : "training loss", text);
     if (!isnan(r->evaluation.accuracy_ratio)) {
         snprintf(text, sizeof text, "%.2f %%", 100 * r->evaluation.accuracy_ratio);
-        TRY(print_row(t, "test accuracy", text));
+        print_row(t, "test accuracy", text);
     }
     if (r->has_params && job->workload->named)
-        TRY(print_named_params(t, job->workload->named, r->final.param));
+        print_named_params(t, job->workload->named, r->final.param);
     if (!isnan(job->opts.target_loss)) {
         const size_t n_mean = train_n_target_steps(job, r->n_workers);
         if (isnan(s->seconds_to_target_loss) && s->steps.n_steps < n_mean)
@@ -238,10 +231,8 @@ static enum rc print_learnt(struct table *t, const struct train_job *job, const 
         else
             snprintf(text, sizeof text, "%g after %.4g s, %llu samples", job->opts.target_loss,
                      s->seconds_to_target_loss, (unsigned long long)s->samples_to_target_loss_count);
-        TRY(print_row(t, "target loss", text));
+        print_row(t, "target loss", text);
     }
-out:
-    return rc;
 }
 
 /* How gradients were exchanged, and what of it a step did not see. */
@@ -255,46 +246,43 @@ static enum rc print_exchange(struct table *t, const struct train_job *job, cons
     if (!train_exchanges(job))
         return RC_OK;
     TRY(train_exchange_text(text, sizeof text, job, &r->overlap));
-    TRY(print_row(t, "exchange", text));
-    TRY(print_said(t, "reducer", r->reducer_reason));
+    print_row(t, "exchange", text);
+    print_said(t, "reducer", r->reducer_reason);
     snprintf(text, sizeof text, "%.4g us: %.4g exposed, %.4g hidden behind computing",
              (m->exposed_s + m->hidden_s) * 1e6, m->exposed_s * 1e6, m->hidden_s * 1e6);
-    TRY(print_row(t, "communication", text));
-    TRY(print_said(t, "compression", job_compression_text(text, sizeof text, job, r)));
-    TRY(print_said(t, "encryption", encryption_words(r->rank[0].encryption)));
+    print_row(t, "communication", text);
+    print_said(t, "compression", job_compression_text(text, sizeof text, job, r));
+    print_said(t, "encryption", encryption_words(r->rank[0].encryption));
     TRY(job_split_load(text, sizeof text, job, s));
-    TRY(print_said(t, "load", text));
+    print_said(t, "load", text);
 out:
     return rc;
 }
 
-static enum rc print_servers(struct table *t, const struct train_job *job, const struct train_result *r,
-                             const struct steps_summary *m)
+static void print_servers(struct table *t, const struct train_job *job, const struct train_result *r,
+                          const struct steps_summary *m)
 {
     char text[REFUSED_TEXT_BYTES];
-    enum rc rc = RC_OK;
 
     if (!(job->mode->module.caps & MODE_SERVERS))
-        return RC_OK;
+        return;
     if (job->n_servers > 1) {
         job_placement_text(text, sizeof text, job);
-        TRY(print_row(t, "placement", text));
+        print_row(t, "placement", text);
     }
     servers_consistency_text(text, sizeof text, job, r);
-    TRY(print_row(t, "consistency", text));
+    print_row(t, "consistency", text);
     snprintf(text, sizeof text, "mean %.4g, max %u updates", m->staleness_mean_count, m->staleness_max_count);
-    TRY(print_row(t, "staleness", text));
-    TRY(print_said(t, "refused", servers_refused_text(text, sizeof text, r)));
-    TRY(print_said(t, "replicas", servers_replicas_text(text, sizeof text, job, r)));
-    TRY(print_said(t, "periods", job_periods_text(text, sizeof text, job, r)));
-    TRY(print_said(t, "steps of workers", job_steps_text(text, sizeof text, job, r)));
-out:
-    return rc;
+    print_row(t, "staleness", text);
+    print_said(t, "refused", servers_refused_text(text, sizeof text, r));
+    print_said(t, "replicas", servers_replicas_text(text, sizeof text, job, r));
+    print_said(t, "periods", job_periods_text(text, sizeof text, job, r));
+    print_said(t, "steps of workers", job_steps_text(text, sizeof text, job, r));
 }
 
 /* A failed bound is told as that: it says nothing of the run. */
-static enum rc print_bound(struct table *t, const struct train_job *job, const struct train_result *r,
-                           const struct train_summary *s)
+static void print_bound(struct table *t, const struct train_job *job, const struct train_result *r,
+                        const struct train_summary *s)
 {
     const double percent = 100 * s->bound_ratio;
     const char *what = job->opts.stages > 1 ? "stages, their schedule and links allow"
@@ -303,7 +291,7 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
     size_t n;
 
     if (!isfinite(s->bound_ratio))
-        return RC_OK;
+        return;
     if (train_bound_failed(s->bound_ratio))
         n = (size_t)snprintf(text, sizeof text,
                              "the bound failed: %.1f %% of what the parts could do when measured; the machine "
@@ -317,13 +305,13 @@ static enum rc print_bound(struct table *t, const struct train_job *job, const s
                              what);
     if (job->on_loss == ON_LOSS_REPORT && !r->has_limits_after)
         snprintf(text + n, sizeof text - n, "; measured before the run only, as --on-loss report asks");
-    return print_row(t, "of the bound", text);
+    print_row(t, "of the bound", text);
 }
 
 /* Under strong scaling the run has no baseline of its own (train.F2), and what its probe measured is told as
  * what it is. */
-static enum rc print_efficiency(struct table *t, const struct train_job *job, const struct train_result *r,
-                                const struct train_summary *s)
+static void print_efficiency(struct table *t, const struct train_job *job, const struct train_result *r,
+                             const struct train_summary *s)
 {
     const int n = train_n_counted(job, r);
     const double ratio = s->measured.throughput_samples_per_s.mean / (n * s->baseline_samples_per_s);
@@ -331,17 +319,17 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
 
     if (job->mode->module.caps & MODE_ONE_WORKER &&
         job->opts.stages <= 1) /* it is the one that others are measured by */
-        return RC_OK;
+        return;
     if (job->opts.stages > 1 && isnan(s->efficiency_ratio))
-        return print_row(t, "efficiency",
-                         "not known: no rank computes all of the network, and no profile tells how long that takes");
-    if (alternation_is_on(job))
-        return print_row(t, "efficiency", "not known: steps with and without exchange take turns");
-    if (job->opts.shard_dense > 1)
-        return print_row(t, "efficiency", "not known: no worker has all of the network to compute alone");
-    if (!isfinite(global_batch_is_shared(job) ? ratio : s->efficiency_ratio))
-        return print_row(t, "efficiency", "not known: no time passed in the steps of this run, or of one worker alone");
-    if (job->opts.stages > 1)
+        snprintf(text, sizeof text,
+                 "not known: no rank computes all of the network, and no profile tells how long that takes");
+    else if (alternation_is_on(job))
+        snprintf(text, sizeof text, "not known: steps with and without exchange take turns");
+    else if (job->opts.shard_dense > 1)
+        snprintf(text, sizeof text, "not known: no worker has all of the network to compute alone");
+    else if (!isfinite(global_batch_is_shared(job) ? ratio : s->efficiency_ratio))
+        snprintf(text, sizeof text, "not known: no time passed in the steps of this run, or of one worker alone");
+    else if (job->opts.stages > 1)
         snprintf(text, sizeof text, "%.1f %% of %llu x one rank with all of the network, at the times of --profile",
                  100 * s->efficiency_ratio, (unsigned long long)n * job->opts.stages);
     else if (global_batch_is_shared(job))
@@ -352,25 +340,22 @@ static enum rc print_efficiency(struct table *t, const struct train_job *job, co
             (unsigned long long)job->opts.global_batch, 100 * ratio, n, (unsigned long long)job->opts.batch);
     else
         snprintf(text, sizeof text, "%.1f %% of %d x one worker alone", 100 * s->efficiency_ratio, n);
-    return print_row(t, "efficiency", text);
+    print_row(t, "efficiency", text);
 }
 
-static enum rc print_departures(struct table *t, const struct train_job *job, const struct train_summary *s)
+static void print_departures(struct table *t, const struct train_job *job, const struct train_summary *s)
 {
     char text[SPLIT_TEXT_BYTES], turns[ALTERNATION_TEXT_BYTES];
-    enum rc rc;
 
     alternation_text(turns, job, &s->exchange_keeps);
-    TRY(print_said(t, "with exchange", turns));
+    print_said(t, "with exchange", turns);
     omission_mark(text, sizeof text, job);
-    TRY(print_said(t, "FOR LESSONS", text));
+    print_said(t, "FOR LESSONS", text);
     job_split_text(text, sizeof text, job);
-    TRY(print_said(t, "split", text));
-out:
-    return rc;
+    print_said(t, "split", text);
 }
 
-static enum rc print_run(struct table *t, const struct train_job *job)
+static void print_run(struct table *t, const struct train_job *job)
 {
     const uint64_t stop_at = job->exchange.stop_at;
     char text[256], batch[96];
@@ -381,7 +366,7 @@ static enum rc print_run(struct table *t, const struct train_job *job)
              job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
              job->servers_beside ? " beside workers" : "", batch,
              (unsigned long long)(stop_at > 0 ? stop_at : job->opts.steps), stop_at > 0 ? "updates" : "steps");
-    return print_row(t, "run", text);
+    print_row(t, "run", text);
 }
 
 static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
@@ -391,25 +376,25 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     char text[256];
     enum rc rc;
 
-    TRY(print_run(t, job));
-    TRY(print_departures(t, job, s));
-    TRY(print_work(t, job, r));
+    print_run(t, job);
+    print_departures(t, job, s);
+    print_work(t, job, r);
     format_interval(text, sizeof text, &m->throughput_samples_per_s);
-    TRY(print_row(t, "throughput", text));
+    print_row(t, "throughput", text);
     format_steady(text, sizeof text, m);
-    TRY(print_row(t, "steady state", text));
-    TRY(print_efficiency(t, job, r, s));
-    TRY(print_bound(t, job, r, s));
+    print_row(t, "steady state", text);
+    print_efficiency(t, job, r, s);
+    print_bound(t, job, r, s);
     if (!isfinite(m->compute_s))
         snprintf(text, sizeof text, "not known");
     else
         snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g, rest %.4g us",
                  m->compute_s * 1e6, m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6,
                  m->rest_s * 1e6);
-    TRY(print_row(t, "mean step", text));
+    print_row(t, "mean step", text);
     TRY(print_exchange(t, job, r, s));
-    TRY(print_servers(t, job, r, m));
-    TRY(print_learnt(t, job, r, s));
+    print_servers(t, job, r, m);
+    print_learnt(t, job, r, s);
 out:
     return rc;
 }
@@ -538,9 +523,9 @@ enum rc train_print(FILE *to, const struct train_job *job, const struct train_re
     enum rc rc;
 
     TRY(print_answer(to, job, r, s));
-    TRY(table_open(&t, column, 2));
-    TRY(fill_table(t, job, r, s));
-    table_print_named(t, to);
+    t = table_open(column, 2);
+    fill_table(t, job, r, s);
+    TRY(table_print_named(t, to));
     if (with_lines) {
         fprintf(to, "\nFor programs that read Horovod's benchmarks and tf_cnn_benchmarks, as these measure:\n");
         TRY(print_lines(to, job, r, s));
