@@ -2,9 +2,8 @@
 /*
  * layouts.h - layouts of a model on GPUs of a described cluster (train/layout.h): the step time of each, and the best.
  *
- *   layouts.c         the list of layouts, and which are simulated; table, records, and sentences
- *   layouts_formula.c the results of a formula
- *   layout_play.h     the step time by that formula, with messages that share links
+ *   layouts.c      the list of layouts, which are simulated, and the results of a formula; table, records, sentences
+ *   layout_play.h  the step time by that formula, with messages that share links
  *
  * Invariants
  *   A1  All layouts of a model have the same samples in a step: they are compared at equal work (strong scaling).
@@ -62,10 +61,7 @@ enum rc layouts_open(struct layouts *out, const char *folder, const struct layou
 enum rc layouts_run(struct layouts *l, const struct simulations_env *env) MUST_CHECK;
 void layouts_close(struct layouts *l); /* accepts a zeroed one */
 
-/* The step time of a layout: simulated, or else by the formula. */
-double layout_step_s(const struct layout_point *p);
 /* The best of points (of one model, by time), and why. */
-void layouts_verdict(char *out, size_t n_bytes, const struct layout_point *point, size_t n_points);
 enum rc layouts_print(const struct layouts *l, FILE *to) MUST_CHECK;
 /* Write a record of kind "layout" for each. */
 enum rc layouts_write(const struct layouts *l, const char *path) MUST_CHECK;
@@ -79,12 +75,5 @@ struct layout_model { /* a model and its cluster; owned, except for the cluster 
     const struct cluster *cluster;
     double *cost; /* [n_nodes] */
 };
-
-/* RC_INVAL: the profile is not of one of our networks. RC_NOMEM. */
-enum rc layout_model_open(struct layout_model *m, const struct used_profile *p, const struct cluster *c) MUST_CHECK;
-void layout_model_free(struct layout_model *m); /* accepts a zeroed one */
-/* Set the results for the layout, batch and micro-batches of *p. RC_NOMEM. */
-enum rc layout_apply_formula(struct layout_point *p, const struct layout_model *m,
-                             const struct layouts_terms *terms) MUST_CHECK;
 
 #endif

@@ -2,10 +2,6 @@
 /*
  * predict.h - step times with more workers than were measured, on the cluster that was measured.
  *
- *   predict.c          the arithmetic; the options by which a measured launch is simulated; measured points to
- *                      settings, settings to simulations, simulations to predictions
- *   predict_report.c   table, records, page
- *
  * The input is runs (recorded_open_runs()) at several numbers of workers, and the description of their cluster that
  * gradmark calibrate wrote. Points that differ only in workers form a setting. Every size of it is simulated with the
  * options of its launches, and so are the requested sizes (see extrapolate()).
@@ -131,15 +127,6 @@ void prediction_of_size(const struct prediction *p, const struct predicted_setti
                         struct predicted_size *size);
 void prediction_close(struct prediction *p); /* accepts a zeroed one */
 
-/* Times of a size of a setting, as simulated by a variant. */
-struct step_times prediction_simulated(const struct prediction *p, const struct predicted_size *size,
-                                       enum predict_variant variant);
-/* Means over launches. */
-struct step_times prediction_measured(const struct predicted_size *size);
-/* Predicted over measured of the check, less 1. */
-double prediction_check_error(const struct predicted_setting *s);
-
-/* predict_report.c */
 /* All details of the predictions: table.txt. */
 enum rc prediction_print(const struct prediction *p, FILE *to) MUST_CHECK;
 /* The answer in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. */

@@ -2,12 +2,9 @@
 /*
  * reproduce.h - predicts a table of published efficiencies by simulation, and reports the error of every row.
  *
- *   reproduce.c           rows to points, points to simulations, simulations to predictions
- *   reproduce_bands.c     what constants and chance may make of a prediction
+ *   reproduce.c           rows to points, points to simulations, simulations to predictions and their bands
  *   reproduce_fit.h       constants that are fitted to some of the rows
- *   reproduce_report.c    table and records
- *   reproduce_charts.c    predictions from one GPU on, with published points
- *   reproduce_page.c      all of it as a page, with the assumptions
+ *   reproduce_report.c    answer, tables, records, charts and page
  *
  * Invariants
  *   J1  Nothing is fitted to a row or a model but by --fit (reproduce_fit.h). (Values of a cluster, equal for all its
@@ -159,8 +156,6 @@ struct reproduce_error { /* over the compared rows of one kind of mode that no c
     size_t n_bands, n_held; /* rows with a band, and those of them that lie in it */
 };
 struct reproduce_error reproduction_error(const struct reproduction *r, bool has_servers);
-/* Print it as a line; nothing without rows. */
-void reproduction_print_error(const struct reproduction *r, bool has_servers, FILE *to);
 /* Name of its exchange: "ring", "allreduce" if no algorithm is given, "ps". */
 const char *point_exchange(const struct point_of_row *p);
 /* Transport of a point: "rdma". */
@@ -170,9 +165,6 @@ enum rc reproduction_find_simulation(size_t *out, struct reproduction *r, const 
                                      const char *variation, uint64_t seed) MUST_CHECK;
 /* A step of one GPU alone over a step of all, of two simulations; NaN: one has no result. */
 double reproduction_efficiency(const struct reproduction *r, size_t alone, size_t together);
-/* Add the simulations of p's band; alone: p on one GPU. In reproduce_bands.c, with the next ones. RC_NOMEM. */
-enum rc reproduction_plan_band(struct point_of_row *p, const struct point_of_row *alone,
-                               struct reproduction *r) MUST_CHECK;
 /* Does the key change a step of one GPU, which sends nothing? */
 bool reproduction_concerns_one_gpu(int key);
 /* Set p.band, and what each constant moves. All points have their prediction. */
@@ -189,30 +181,13 @@ void reproduction_held_text(char *out, size_t n_bytes, const struct reproduction
 /* Which rows cannot be told, and what to measure: a line for each constant, passed to print(arg, line). */
 void reproduction_cannot_tell_lines(const struct reproduction *r, void (*print)(void *arg, const char *line),
                                     void *arg);
-/* Buckets, overlap and the terms of servers; those of each system: lines, passed to print(arg, line). */
-void reproduction_exchange_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
 /* Of the collectives on c. */
 uint64_t reproduction_bucket_bytes(const struct reproduction *r, const struct used_cluster *c);
 /* Explain the bands, or why a cluster has none: a line for each cluster, passed to print(arg, line). */
 void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
 /* What an efficiency of the table is: "published", or "given" in a user's table. */
 const char *reproduction_of_table(const struct reproduction *r);
-/* Sentences: which values of the clusters were chosen to fit published rows, and what that means for the errors. */
-void reproduction_fit_text(char *out, size_t n_bytes, const struct reproduction *r);
-/* Table of the rows. RC_NOMEM. */
-struct table *reproduction_table(const struct reproduction *r);
-/* The same of other columns: those of `of`, without column n_band where no row has a band. The title "" stands for
- * reproduction_of_table(). add_row fills a row. */
-struct reproduction_columns {
-    const struct column *column;
-    size_t n_columns, n_band;
-    void (*add_row)(struct table *t, const struct reproduction *r, const struct point_of_row *p);
-};
-struct table *reproduction_table_of(const struct reproduction *r, const struct reproduction_columns *of);
-/* The cells that each of them begins with: model, GPUs, mode, servers, network, published. */
-void reproduction_point_cells(struct table *t, const struct reproduction *r, const struct point_of_row *p);
-/* The errors in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. In reproduce_answer.c, with the
- * next function. */
+/* The errors in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. */
 enum rc reproduction_print_answer(const struct reproduction *r, FILE *to) MUST_CHECK;
 /* The contents of the folder that the answer does not have. RC_NOMEM, RC_IO. */
 enum rc reproduction_print_rest(const struct reproduction *r, FILE *to) MUST_CHECK;
@@ -223,8 +198,6 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to) MUST_CHECK;
 enum rc reproduction_write(const struct reproduction *r, const char *path) MUST_CHECK;
 /* Write tables and pictures into the folder; without gnuplot only tables, which is reported to `to`. */
 enum rc reproduction_draw(const struct reproduction *r, FILE *to) MUST_CHECK;
-/* Is point i the first of the points that only a chart shows, in its chart? */
-bool reproduce_begins_chart(const struct reproduction *r, size_t i);
 /* "MODEL-CLUSTER" of p's chart: "vgg16-pascal-25g-roce" for a preset or for "a/b/pascal-25g-roce.yaml". */
 void reproduce_chart_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p);
 /* One HTML page, with the pictures of the folder. */

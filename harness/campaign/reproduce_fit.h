@@ -2,8 +2,8 @@
 /*
  * reproduce_fit.h - one or two assumed constants of the clusters, fitted to some rows of a table for the other rows.
  *
- *   reproduce_fit.c          which rows and ranges, the grid, the values
- *   reproduce_fit_report.c   what of it is told
+ *   reproduce_fit.c      which rows and ranges, the grid, the values
+ *   reproduce_report.c   what of it is told
  *
  * Invariants
  *   F1  A constant is fitted only if all clusters of the table that it has an effect on assume it. Its value is in all
@@ -84,10 +84,5 @@ bool reproduce_fit_concerns(const struct reproduce_fit *f, const struct reproduc
 /* The mean absolute error that the fit leaves its own rows, a ratio of at least KNOWN_ERRORS_OF_FIT; NaN: none was
  * predicted. r: with a fit; its points have their predictions. */
 double reproduce_fit_seen_error(const struct reproduction *r);
-
-/* Some sentences, each passed to print(arg, line). */
-void reproduce_fit_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
-/* A record of kind "fit". */
-enum rc reproduce_fit_write(struct report *to, const struct reproduction *r) MUST_CHECK;
 
 #endif

@@ -1,36 +1,281 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reproduce_report.c - predicted against published: the table, what it comes to, what is assumed, and the records. */
+/* reproduce_report.c - a reproduction as an answer with one table, as all tables, as records, charts and a page; see
+ * reproduce.h. */
+#include "harness/campaign/reproduce_fit.h"
+
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/file.h"
-#include "harness/campaign/reproduce_fit.h"
+#include "harness/base/terminal.h"
+#include "harness/campaign/prediction.h"
+#include "harness/campaign/reproduce.h"
+#include "harness/cluster/cluster_keys.h"
+#include "harness/report/html.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
 #include "harness/world/stop.h"
 
-/* Predicted, its band where there are any, error, images/s. */
-static void print_prediction(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+/* Of a table of rows: without column n_band where no row has a band. The title "" stands for reproduction_of_table().
+ * add_row fills a row. */
+struct reproduction_columns {
+    const struct column *column;
+    size_t n_columns, n_band;
+    void (*add_row)(struct table *t, const struct reproduction *r, const struct point_of_row *p);
+};
+
+/*
+ * what a terminal shows of published efficiencies: how wrong predictions are, and one table.
+ */
+
+static const double HOT_RATIO = 1.5; /* of the fullest server over the mean */
+
+/* --- the answer --- */
+
+static void reproduction_print_error(const struct reproduction *r, bool has_servers, FILE *to)
 {
-    if (isnan(p->predicted_ratio)) {
-        table_cell(t, "failed");
-        if (reproduction_has_bands(r))
-            table_cell(t, "-");
-        table_cell(t, "-");
-        table_cell(t, "-");
+    const struct reproduce_error e = reproduction_error(r, has_servers);
+
+    if (e.n_rows == 0)
         return;
-    }
-    table_cell(t, "%.1f %%", 100 * p->predicted_ratio);
-    if (!isnan(p->band.high))
-        table_cell(t, "%.1f .. %.1f", 100 * p->band.low, 100 * p->band.high);
-    else if (reproduction_has_bands(r))
-        table_cell(t, "-");
-    table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio));
-    table_cell(t, "%.1f", point_figures_of(r, p).images_per_s);
+    fprintf(to,
+            "%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s%s; worst %.1f points "
+            "(%s, %d GPUs, %s, line %d)\n",
+            has_servers ? "parameter server" : "ring", e.mean_points, e.mean_factor, e.n_rows, e.n_rows == 1 ? "" : "s",
+            r->terms->fit ? " not seen by the fit" : "", e.worst_points, e.worst->row->model, e.worst->n_gpus,
+            point_transport(r, e.worst), e.worst->row->line);
 }
 
-void reproduction_point_cells(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+static void tell_rows(const struct reproduction *r, FILE *to)
+{
+    const struct reproduce_count count = reproduction_count(r);
+    size_t n_not_counted = 0, n_failed = 0;
+
+    for (size_t i = 0; i < r->n_points; i++) {
+        const struct point_of_row *p = &r->point[i];
+        if (!p->row || !point_is_finished(r, p))
+            continue;
+        n_not_counted += !p->row->is_counted;
+        n_failed += isnan(p->predicted_ratio);
+    }
+    if (r->stop_signal != 0)
+        fprintf(to, "Stopped by %s: %zu of ", stop_signal_name(r->stop_signal), count.n_finished);
+    fprintf(to, "%zu %s efficienc%s predicted by simulation", count.n_rows, reproduction_of_table(r),
+            count.n_rows == 1 ? "y was" : "ies were");
+    if (n_not_counted > 0)
+        fprintf(to, "; %zu of them %s not count in the means", n_not_counted, n_not_counted == 1 ? "does" : "do");
+    if (n_failed > 0)
+        fprintf(to, "; %zu failed", n_failed);
+    fprintf(to, ".\n");
+    if (r->rows.ignored[0])
+        fprintf(to, "Columns that were not read (--ignore-columns): %s.\n", r->rows.ignored);
+}
+
+const char *reproduction_of_table(const struct reproduction *r)
+{
+    return r->terms->is_own_table ? "given" : "published";
+}
+
+/* Was this value of a cluster chosen beside published rows, and is it not that of a cluster before? */
+static bool is_chosen(const struct reproduction *r, size_t cluster, int key)
+{
+    char own[64], other[64];
+
+    if (strstr(r->cluster[cluster].sources->text[key], "chosen beside the published") == NULL ||
+        !cluster_key_matters(&r->cluster[cluster].cluster, key))
+        return false;
+    cluster_key_format(&r->cluster[cluster].cluster, key, own, sizeof own);
+    for (size_t i = 0; i < cluster; i++) {
+        cluster_key_format(&r->cluster[i].cluster, key, other, sizeof other);
+        if (is_chosen(r, i, key) && strcmp(own, other) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Sentences: which values of the clusters were chosen to fit published rows, and what that means for the errors. */
+static void reproduction_fit_text(char *out, size_t n_bytes, const struct reproduction *r)
+{
+    char names[REPRODUCE_FIT_BYTES / 2] = "", value[64];
+    size_t n = 0, at = 0;
+
+    for (int k = 0; k < CLUSTER_N_KEYS; k++)
+        for (size_t i = 0; i < r->n_clusters; i++) {
+            if (!is_chosen(r, i, k))
+                continue;
+            cluster_key_format(&r->cluster[i].cluster, k, value, sizeof value);
+            if (at < sizeof names)
+                at += (size_t)snprintf(names + at, sizeof names - at, "%s%s %s", n > 0 ? ", " : "",
+                                       cluster_keys[k].name, value);
+            n++;
+        }
+    if (n == 0 && r->terms->fit)
+        snprintf(out, n_bytes, "No other value of the clusters was fitted to this table.");
+    else if (n == 0)
+        snprintf(out, n_bytes, "No value of the clusters was fitted to this table.");
+    else
+        snprintf(out, n_bytes, "%zu value%s of the clusters %s chosen to fit %s: %s. %s", n, n == 1 ? "" : "s",
+                 n == 1 ? "was" : "were", r->terms->is_own_table ? "the rows of horovod-512" : "these rows", names,
+                 r->terms->is_own_table ? "If these rows are among yours, their errors are no test."
+                                        : "So the errors are no test of another cluster.");
+}
+
+static void print_sentence(void *to, const char *line)
+{
+    fprintf(to, "%s.\n", line);
+}
+
+enum { LINE_BYTES = 768 };
+
+struct fit_error { /* mean absolute errors, as ratios; NaN without rows */
+    size_t n_rows;
+    double with, before; /* fitted values, and as described */
+};
+
+static void add_error(struct fit_error *e, double predicted, double before, double published)
+{
+    if (isnan(predicted) || isnan(before))
+        return;
+    e->with = (e->n_rows > 0 ? e->with : 0) + fabs(predicted - published);
+    e->before = (e->n_rows > 0 ? e->before : 0) + fabs(before - published);
+    e->n_rows++;
+}
+
+static struct fit_error mean_of(struct fit_error e)
+{
+    if (e.n_rows > 0) {
+        e.with /= (double)e.n_rows;
+        e.before /= (double)e.n_rows;
+    }
+    return e;
+}
+
+static struct fit_error error_of(const struct reproduction *r, enum fit_use use)
+{
+    const struct reproduce_fit *f = r->terms->fit;
+    struct fit_error e = { .n_rows = 0, .with = NAN, .before = NAN };
+
+    for (size_t i = 0; i < f->n_rows; i++)
+        if (f->row[i].use == use)
+            add_error(&e, r->point[i].predicted_ratio, f->before.point[i].predicted_ratio,
+                      r->point[i].row->efficiency_ratio);
+    return mean_of(e);
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void values_line(char out[LINE_BYTES], const struct reproduce_fit *f)
+{
+    size_t n =
+        (size_t)snprintf(out, LINE_BYTES, "Fitted to %zu row%s with %.100s:", f->n_seen, plural(f->n_seen), f->rows);
+
+    for (int k = 0; k < f->n_keys && n < LINE_BYTES; k++) {
+        const double value = f->best.value[k];
+        const bool is_at_end = value <= f->least[k] * (1 + 1e-9) || value >= f->most[k] * (1 - 1e-9);
+        n += (size_t)snprintf(out + n, LINE_BYTES - n, "%s %s %.4g (%.4g to %.4g fits as well; range %.4g to %.4g)%s",
+                              k > 0 ? "," : "", cluster_keys[f->key[k]].name, value, f->best.low[k], f->best.high[k],
+                              f->least[k], f->most[k],
+                              is_at_end ? ", the end of its range: errors may have another cause" : "");
+    }
+}
+
+double reproduce_fit_seen_error(const struct reproduction *r)
+{
+    const double error = error_of(r, FIT_SEEN).with;
+
+    return isnan(error) ? NAN : fmax(KNOWN_ERRORS_OF_FIT, error);
+}
+
+static bool is_left_out(const struct reproduce_fit *f, size_t row)
+{
+    return f->n_tables > 1 && f->row[row].table >= 0 && f->table[f->row[row].table].others.is_told;
+}
+
+/* F4 */
+static struct fit_error error_of_left_out(const struct reproduction *r)
+{
+    const struct reproduce_fit *f = r->terms->fit;
+    struct fit_error e = { .n_rows = 0, .with = NAN, .before = NAN };
+
+    for (size_t i = 0; i < f->n_rows; i++)
+        if (is_left_out(f, i))
+            add_error(&e, reproduction_efficiency(r, f->row[i].left_out.alone, f->row[i].left_out.together),
+                      f->before.point[i].predicted_ratio, r->point[i].row->efficiency_ratio);
+    return mean_of(e);
+}
+
+static size_t n_told_tables(const struct reproduce_fit *f)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->n_tables && f->n_tables > 1; i++)
+        n += f->table[i].others.is_told;
+    return n;
+}
+
+static void left_out_line(char out[LINE_BYTES], const struct reproduction *r)
+{
+    const struct reproduce_fit *f = r->terms->fit;
+    const struct fit_error e = error_of_left_out(r);
+    size_t n = 0;
+
+    if (e.n_rows > 0)
+        n = (size_t)snprintf(out, LINE_BYTES,
+                             "Leave one table out: %zu rows of %zu tables, each predicted by a fit to the other "
+                             "tables: mean absolute error %.1f points, %.1f before the fit",
+                             e.n_rows, n_told_tables(f), 100 * e.with, 100 * e.before);
+    for (size_t i = 0; i < f->n_tables && n < LINE_BYTES; i++)
+        if (!f->table[i].others.is_told)
+            n += (size_t)snprintf(out + n, LINE_BYTES - n, "%sthe others cannot tell the values for %.60s",
+                                  n > 0 ? "; " : "Leave one table out: ", f->table[i].name);
+}
+
+/* Some sentences, each passed to print(arg, line). */
+static void reproduce_fit_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
+{
+    const struct reproduce_fit *f = r->terms->fit;
+    char line[LINE_BYTES];
+
+    if (!f)
+        return;
+    values_line(line, f);
+    print(arg, line);
+    for (enum fit_use use = FIT_SEEN; use >= FIT_UNSEEN; use--) {
+        const struct fit_error e = error_of(r, use);
+        snprintf(line, sizeof line, "%zu row%s %s: mean absolute error %.1f points, %.1f before the fit", e.n_rows,
+                 plural(e.n_rows), use == FIT_SEEN ? "of the fit" : "not seen by the fit", 100 * e.with,
+                 100 * e.before);
+        if (e.n_rows > 0)
+            print(arg, line);
+    }
+    if (f->n_tables > 1) {
+        left_out_line(line, r);
+        print(arg, line);
+    }
+}
+
+static void tell_how_sure(const struct reproduction *r, FILE *to)
+{
+    char text[REPRODUCE_FIT_BYTES], held[128];
+
+    reproduction_fit_text(text, sizeof text, r);
+    reproduce_fit_lines(r, print_sentence, to);
+    reproduction_held_text(held, sizeof held, r);
+    if (held[0])
+        print_sentence(to, held);
+    fprintf(to, "%s\n", text);
+}
+
+/* --- the table --- */
+
+/* The cells that each of them begins with: model, GPUs, mode, servers, network, published. */
+static void reproduction_point_cells(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
     table_cell(t, "%s", p->row->model);
     table_cell(t, "%d", p->n_gpus);
@@ -40,15 +285,23 @@ void reproduction_point_cells(struct table *t, const struct reproduction *r, con
     table_cell(t, "%.1f %%", 100 * p->row->efficiency_ratio);
 }
 
-static void print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+static void print_short_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
     reproduction_point_cells(t, r, p);
-    print_prediction(t, r, p);
-    table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "" : "no");
-    table_cell(t, "%s", p->row->table);
+    isnan(p->predicted_ratio) ? table_cell(t, "failed") : table_cell(t, "%.1f %%", 100 * p->predicted_ratio);
+    if (!isnan(p->band.high))
+        table_cell(t, "%.1f-%.1f", 100 * p->band.low, 100 * p->band.high);
+    else if (reproduction_has_bands(r))
+        table_cell(t, "-");
+    if (isnan(p->predicted_ratio))
+        table_cell(t, "-");
+    else
+        table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio));
+    table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "yes" : "no");
+    table_cell(t, "%d", p->row->line);
 }
 
-struct table *reproduction_table_of(const struct reproduction *r, const struct reproduction_columns *of)
+static struct table *reproduction_table_of(const struct reproduction *r, const struct reproduction_columns *of)
 {
     enum { MOST_COLUMNS = 16 };
     struct column used[MOST_COLUMNS];
@@ -69,32 +322,138 @@ struct table *reproduction_table_of(const struct reproduction *r, const struct r
     return t;
 }
 
-struct table *reproduction_table(const struct reproduction *r)
+static enum rc print_table(const struct reproduction *r, FILE *to)
 {
-    static const struct column column[] = { { "model", ALIGN_LEFT },      { "GPUs", ALIGN_RIGHT },
-                                            { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
-                                            { "transport", ALIGN_LEFT },  { "", ALIGN_RIGHT },
-                                            { "predicted", ALIGN_RIGHT }, { "band", ALIGN_RIGHT },
-                                            { "error", ALIGN_RIGHT },     { "images/s", ALIGN_RIGHT },
-                                            { "counted", ALIGN_LEFT },    { "table", ALIGN_LEFT } };
-    const struct reproduction_columns all = { column, sizeof column / sizeof *column, 7, print_row };
+    static const struct column column[] = {
+        { "model", ALIGN_LEFT },   { "GPUs", ALIGN_RIGHT },   { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
+        { "network", ALIGN_LEFT }, { "", ALIGN_RIGHT },       { "predicted", ALIGN_RIGHT }, { "band, %", ALIGN_RIGHT },
+        { "error", ALIGN_RIGHT },  { "counted", ALIGN_LEFT }, { "line", ALIGN_RIGHT }
+    };
+    const struct reproduction_columns few = { column, sizeof column / sizeof *column, 7, print_short_row };
+    struct table *t = reproduction_table_of(r, &few);
+    enum rc rc;
 
-    return reproduction_table_of(r, &all);
+    TRY(table_print(t, to));
+out:
+    table_close(&t);
+    return rc;
 }
 
-/* Of each model with servers the tensor that the hottest of them holds, where it holds far more than the mean. */
-static void print_hot_spots(const struct reproduction *r, FILE *to)
+struct lines { /* each once */
+    FILE *to;
+    char last[8][256];
+    int n;
+};
+
+static enum rc print_cannot_tell(const struct reproduction *r, FILE *to)
 {
+    struct terminal_text text;
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    reproduction_cannot_tell_lines(r, print_sentence, text.lines);
+    TRY(terminal_text_close(&text, to));
+out:
+    return rc;
+}
+
+enum rc reproduction_print_answer(const struct reproduction *r, FILE *to)
+{
+    struct terminal_text text;
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    tell_rows(r, text.lines);
+    reproduction_print_error(r, false, text.lines);
+    reproduction_print_error(r, true, text.lines);
+    tell_how_sure(r, text.lines);
+    fputc('\n', text.lines);
+    TRY(terminal_text_close(&text, to));
+    TRY(print_table(r, to));
+    TRY(print_cannot_tell(r, to));
+    TRY(output_flush(to));
+out:
+    return rc;
+}
+
+/* --- the rest --- */
+
+/* Is a point before this one as hot: of the same row but for its table? */
+static bool is_hot_before(const struct reproduction *r, size_t point)
+{
+    const struct point_of_row *p = &r->point[point];
+
+    for (size_t i = 0; i < point; i++)
+        if (r->point[i].row && r->point[i].row->is_counted && r->point[i].n_gpus == p->n_gpus &&
+            r->point[i].n_servers == p->n_servers && strcmp(r->point[i].row->model, p->row->model) == 0)
+            return true;
+    return false;
+}
+
+static void tell_hot_spots(const struct reproduction *r, FILE *to)
+{
+    size_t n = 0;
+
     for (size_t i = 0; i < r->n_points; i++) {
         const struct point_of_row *p = &r->point[i];
         const struct simulation *s = &r->simulations.simulation[p->together];
-        if (p->row && p->row->is_counted && row_mode_has_servers(p->mode) && s->imbalance_ratio > 1.5)
-            fprintf(to,
-                    "%s, %d GPUs, %d servers: the server with %s holds %.1f times the mean of all servers, as "
-                    "--placement %s cuts no "
-                    "tensor: all gradients of it, and all pulls, cross that server's link\n",
-                    p->row->model, p->n_gpus, p->n_servers, s->hot_tensor, s->imbalance_ratio, p->placement);
+        if (!p->row || !p->row->is_counted || !row_mode_has_servers(p->mode) || !(s->imbalance_ratio > HOT_RATIO) ||
+            is_hot_before(r, i))
+            continue;
+        fprintf(to,
+                "%s, %d GPUs, %d servers, placement %s: the server with %s holds %.1f times the mean of all servers\n",
+                p->row->model, p->n_gpus, p->n_servers, p->placement, s->hot_tensor, s->imbalance_ratio);
+        n++;
     }
+    if (n > 0)
+        fprintf(to,
+                "Such a placement cuts no tensor: all gradients of it, and all pulls, cross the link of its server.\n");
+}
+
+static bool has_same_value(const struct reproduction *r, size_t cluster, int key, const char *value)
+{
+    char other[64];
+
+    for (size_t i = 0; i < cluster; i++) {
+        cluster_key_format(&r->cluster[i].cluster, key, other, sizeof other);
+        if (strcmp(r->cluster[i].name, r->cluster[cluster].name) == 0 &&
+            cluster_key_matters(&r->cluster[i].cluster, key) && strcmp(other, value) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What is assumed of one cluster, but for what a line before has of the same one. */
+static void tell_assumed(const struct reproduction *r, size_t cluster, FILE *to)
+{
+    const struct used_cluster *c = &r->cluster[cluster];
+    int key[CLUSTER_MAX_KEYS], n_told = 0;
+    const size_t n = cluster_assumed(&c->cluster, key);
+    char value[64];
+
+    for (size_t i = 0; i < n; i++) {
+        cluster_key_format(&c->cluster, key[i], value, sizeof value);
+        if (has_same_value(r, cluster, key[i], value))
+            continue;
+        if (n_told++ == 0)
+            fprintf(to, "%s%s%s: assumed, neither measured nor published:", c->name, c->transport[0] ? ", " : "",
+                    c->transport);
+        fprintf(to, "%s %s=%s", n_told > 1 ? "," : "", cluster_keys[key[i]].name, value);
+    }
+    if (n_told > 0)
+        fputc('\n', to);
+}
+
+static void print_once(void *arg, const char *line)
+{
+    struct lines *l = arg;
+
+    for (int i = 0; i < l->n; i++)
+        if (strncmp(l->last[i], line, sizeof l->last[i] - 1) == 0)
+            return;
+    if (l->n < (int)(sizeof l->last / sizeof *l->last))
+        snprintf(l->last[l->n++], sizeof l->last[0], "%s", line);
+    fprintf(l->to, "%s\n", line);
 }
 
 /* Has a row with servers, or one without, no system? Or is there no such row? */
@@ -140,7 +499,9 @@ static void system_line(char out[EXCHANGE_LINE_BYTES], const struct reproduction
                  c->system->source);
 }
 
-void reproduction_exchange_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
+/* Buckets, overlap and the terms of servers; those of each system: lines, passed to print(arg, line). */
+static void reproduction_exchange_lines(const struct reproduction *r, void (*print)(void *arg, const char *line),
+                                        void *arg)
 {
     const struct reproduce_terms *t = r->terms;
     char buckets[SIMULATED_BUCKETS_BYTES], line[EXCHANGE_LINE_BYTES];
@@ -158,6 +519,87 @@ void reproduction_exchange_lines(const struct reproduction *r, void (*print)(voi
             system_line(line, r, &r->point[i]);
             print(arg, line);
         }
+}
+
+enum rc reproduction_print_rest(const struct reproduction *r, FILE *to)
+{
+    struct terminal_text text;
+    struct lines once = { .n = 0 };
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    once.to = text.lines;
+    fputc('\n', text.lines);
+    tell_hot_spots(r, text.lines);
+    reproduction_exchange_lines(r, print_once, &once);
+    reproduction_band_lines(r, print_once, &once);
+    for (size_t i = 0; i < r->n_clusters; i++)
+        tell_assumed(r, i, text.lines);
+    TRY(terminal_text_close(&text, to));
+    TRY(output_flush(to));
+out:
+    return rc;
+}
+
+/*
+ * predicted against published: the table, what it comes to, what is assumed, and the records.
+ */
+
+/* Predicted, its band where there are any, error, images/s. */
+static void print_prediction(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+{
+    if (isnan(p->predicted_ratio)) {
+        table_cell(t, "failed");
+        if (reproduction_has_bands(r))
+            table_cell(t, "-");
+        table_cell(t, "-");
+        table_cell(t, "-");
+        return;
+    }
+    table_cell(t, "%.1f %%", 100 * p->predicted_ratio);
+    if (!isnan(p->band.high))
+        table_cell(t, "%.1f .. %.1f", 100 * p->band.low, 100 * p->band.high);
+    else if (reproduction_has_bands(r))
+        table_cell(t, "-");
+    table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio));
+    table_cell(t, "%.1f", point_figures_of(r, p).images_per_s);
+}
+
+static void print_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
+{
+    reproduction_point_cells(t, r, p);
+    print_prediction(t, r, p);
+    table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "" : "no");
+    table_cell(t, "%s", p->row->table);
+}
+
+/* Table of the rows. RC_NOMEM. */
+static struct table *reproduction_table(const struct reproduction *r)
+{
+    static const struct column column[] = { { "model", ALIGN_LEFT },      { "GPUs", ALIGN_RIGHT },
+                                            { "mode", ALIGN_LEFT },       { "servers", ALIGN_RIGHT },
+                                            { "transport", ALIGN_LEFT },  { "", ALIGN_RIGHT },
+                                            { "predicted", ALIGN_RIGHT }, { "band", ALIGN_RIGHT },
+                                            { "error", ALIGN_RIGHT },     { "images/s", ALIGN_RIGHT },
+                                            { "counted", ALIGN_LEFT },    { "table", ALIGN_LEFT } };
+    const struct reproduction_columns all = { column, sizeof column / sizeof *column, 7, print_row };
+
+    return reproduction_table_of(r, &all);
+}
+
+/* Of each model with servers the tensor that the hottest of them holds, where it holds far more than the mean. */
+static void print_hot_spots(const struct reproduction *r, FILE *to)
+{
+    for (size_t i = 0; i < r->n_points; i++) {
+        const struct point_of_row *p = &r->point[i];
+        const struct simulation *s = &r->simulations.simulation[p->together];
+        if (p->row && p->row->is_counted && row_mode_has_servers(p->mode) && s->imbalance_ratio > 1.5)
+            fprintf(to,
+                    "%s, %d GPUs, %d servers: the server with %s holds %.1f times the mean of all servers, as "
+                    "--placement %s cuts no "
+                    "tensor: all gradients of it, and all pulls, cross that server's link\n",
+                    p->row->model, p->n_gpus, p->n_servers, s->hot_tensor, s->imbalance_ratio, p->placement);
+    }
 }
 
 static void print_line(void *to, const char *line)
@@ -315,6 +757,42 @@ static enum rc write_stopped(struct report *to, const struct reproduction *r)
     return report_end(to);
 }
 
+static void record_error(struct record *record, const char *of, const struct fit_error *e)
+{
+    char key[64];
+
+    snprintf(key, sizeof key, "%s_rows_count", of);
+    record_u64(record, key, e->n_rows);
+    snprintf(key, sizeof key, "%s_mean_absolute_error_ratio", of);
+    record_f64(record, key, e->with);
+    snprintf(key, sizeof key, "%s_mean_absolute_error_before_ratio", of);
+    record_f64(record, key, e->before);
+}
+
+/* A record of kind "fit". */
+static enum rc reproduce_fit_write(struct report *to, const struct reproduction *r)
+{
+    const struct reproduce_fit *f = r->terms->fit;
+    const struct fit_error seen = error_of(r, FIT_SEEN), unseen = error_of(r, FIT_UNSEEN), left = error_of_left_out(r);
+    const char *name[FIT_MOST_KEYS] = { NULL };
+
+    for (int k = 0; k < f->n_keys; k++)
+        name[k] = cluster_keys[f->key[k]].name;
+    struct record *record = report_begin(to, "fit");
+    record_text(record, "rows", f->rows);
+    record_text_array(record, "keys", name, (size_t)f->n_keys);
+    record_f64_array(record, "values", f->best.value, (size_t)f->n_keys);
+    record_f64_array(record, "as_well_low", f->best.low, (size_t)f->n_keys);
+    record_f64_array(record, "as_well_high", f->best.high, (size_t)f->n_keys);
+    record_f64_array(record, "range_low", f->least, (size_t)f->n_keys);
+    record_f64_array(record, "range_high", f->most, (size_t)f->n_keys);
+    record_error(record, "fitted", &seen);
+    record_error(record, "unseen", &unseen);
+    record_u64(record, "left_out_tables_count", n_told_tables(f));
+    record_error(record, "left_out", &left);
+    return report_end(to);
+}
+
 enum rc reproduction_write(const struct reproduction *r, const char *path)
 {
     struct report *to = NULL;
@@ -335,5 +813,202 @@ enum rc reproduction_write(const struct reproduction *r, const char *path)
     TRY(report_commit(to));
 out:
     report_close(&to);
+    return rc;
+}
+
+/*
+ * the fitted values, and the errors of rows that the fit saw and did not see.
+ */
+
+/*
+ * for each model on each cluster images/s and efficiency against GPUs: a line for each mode and
+ * transport, published points beside them. The table that is drawn stays beside the pictures.
+ */
+
+enum { NAME_BYTES = REPRODUCE_CHART_BYTES };
+
+static void line_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p)
+{
+    snprintf(out, n_bytes, "%s%s, %s%s%s", row_mode_has_servers(p->mode) ? "parameter server" : point_exchange(p),
+             p->mode == ROW_PS_ASYNC ? " (asynchronous)" : "", point_transport(r, p), p->gradients[0] ? ", " : "",
+             p->gradients);
+}
+
+/* Are they in one chart? */
+static bool is_same_chart(const struct reproduction *r, const struct point_of_row *a, const struct point_of_row *b)
+{
+    return strcmp(r->cluster[a->cluster].name, r->cluster[b->cluster].name) == 0 &&
+           strcmp(r->profiles.profile[a->profile].model, r->profiles.profile[b->profile].model) == 0;
+}
+
+static void write_point(FILE *to, const struct reproduction *r, const struct point_of_row *p, bool is_published)
+{
+    const double ratio = is_published ? p->row->efficiency_ratio : p->predicted_ratio;
+    const char *kind = !is_published ? "predicted" : p->row->is_counted ? "published" : "not counted";
+    const struct prediction_band none = { .mean = ratio, .low = NAN, .high = NAN };
+    const struct prediction_band band = is_published ? none : p->band;
+    char line[NAME_BYTES];
+
+    line_name(line, sizeof line, r, p);
+    const double images_per_ratio = p->n_gpus * p->one_gpu_images_per_s;
+    fprintf(to, "%s\t%s\t%d\t%.17g\t%.17g", line, kind, p->n_gpus, ratio, ratio * images_per_ratio);
+    if (reproduction_has_chart_bands(r)) /* NaN: of a published point */
+        fprintf(to, "\t%.17g\t%.17g\t%.17g\t%.17g", band.low, band.high, band.low * images_per_ratio,
+                band.high * images_per_ratio);
+    fputc('\n', to);
+}
+
+/* The chart that p is in. */
+static enum rc write_table(const struct reproduction *r, const struct point_of_row *p, const char *path)
+{
+    struct atomic_file file = { .stream = NULL };
+    enum rc rc;
+
+    TRY(atomic_file_open(&file, path));
+    fprintf(file.stream, "line\tkind\tgpus\tefficiency\timages_per_s%s\n",
+            reproduction_has_chart_bands(r) ? "\tefficiency_low\tefficiency_high\timages_low_per_s\timages_high_per_s"
+                                            : "");
+    for (size_t i = 0; i < r->n_points; i++)
+        if (!r->point[i].row && !isnan(r->point[i].predicted_ratio) && is_same_chart(r, &r->point[i], p))
+            write_point(file.stream, r, &r->point[i], false);
+    for (size_t i = 0; i < r->n_points; i++)
+        if (r->point[i].row && is_same_chart(r, &r->point[i], p))
+            write_point(file.stream, r, &r->point[i], true);
+    TRY(atomic_file_commit(&file));
+out:
+    atomic_file_discard(&file);
+    return rc;
+}
+
+void reproduce_chart_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p)
+{
+    char name[ROW_CLUSTER_BYTES];
+
+    used_cluster_short_name(name, sizeof name, &r->cluster[p->cluster]);
+    snprintf(out, n_bytes, "%s-%s", r->profiles.profile[p->profile].model, name);
+}
+
+/* Is point i the first of the points that only a chart shows, in its chart? */
+static bool reproduce_begins_chart(const struct reproduction *r, size_t i)
+{
+    bool is_first = !r->point[i].row;
+
+    for (size_t k = 0; k < i && is_first; k++)
+        is_first = r->point[k].row || !is_same_chart(r, &r->point[k], &r->point[i]);
+    return is_first;
+}
+
+enum rc reproduction_draw(const struct reproduction *r, FILE *to)
+{
+    char name[NAME_BYTES], path[REPRODUCE_PATH_BYTES + NAME_BYTES + 16];
+    bool is_drawn = true;
+    enum rc rc = RC_OK;
+
+    for (size_t i = 0; i < r->n_points; i++) {
+        const struct point_of_row *p = &r->point[i];
+        if (!reproduce_begins_chart(r, i))
+            continue;
+        reproduce_chart_name(name, sizeof name, r, p);
+        snprintf(path, sizeof path, "%s/%s.tsv", r->folder, name);
+        TRY(write_table(r, p, path));
+        const struct prediction_chart chart = { .folder = r->folder,
+                                                .name = name,
+                                                .model = r->profiles.profile[p->profile].model,
+                                                .of_table = reproduction_of_table(r),
+                                                .has_band = reproduction_has_chart_bands(r),
+                                                .cluster = &r->cluster[p->cluster] };
+        TRY(prediction_chart_draw(&chart, path, &is_drawn));
+    }
+    if (!is_drawn)
+        fprintf(to, "gradmark reproduce: gnuplot cannot be started: the tables are written, no pictures\n");
+out:
+    return rc;
+}
+
+/*
+ * a reproduction as one page: how wrong it is, the table, each chart with what is assumed beside it.
+ */
+
+static void write_error(FILE *to, const struct reproduction *r, bool has_servers)
+{
+    const struct reproduce_error e = reproduction_error(r, has_servers);
+
+    if (e.n_rows > 0)
+        html_element(
+            to, "p", NULL,
+            "%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s%s; worst %.1f points "
+            "(%s, %d GPUs, %s).",
+            has_servers ? "Parameter server" : "Ring", e.mean_points, e.mean_factor, e.n_rows, e.n_rows == 1 ? "" : "s",
+            r->terms->fit ? " not seen by the fit" : "", e.worst_points, e.worst->row->model, e.worst->n_gpus,
+            point_transport(r, e.worst));
+}
+
+static bool is_of_chart(const struct reproduction *r, const struct point_of_row *p, const char *name)
+{
+    char own[REPRODUCE_CHART_BYTES];
+
+    reproduce_chart_name(own, sizeof own, r, p);
+    return strcmp(own, name) == 0;
+}
+
+/* Both pictures of the chart that p is in, then what is assumed of each of its lines' clusters. */
+static enum rc write_chart(FILE *to, const struct reproduction *r, const struct point_of_row *p)
+{
+    char name[REPRODUCE_CHART_BYTES], cluster[USED_CLUSTER_TITLE_BYTES];
+    enum rc rc;
+
+    reproduce_chart_name(name, sizeof name, r, p);
+    used_cluster_title(cluster, sizeof cluster, &r->cluster[p->cluster]);
+    html_element(to, "h2", NULL, "%s on %s", r->profiles.profile[p->profile].model, cluster);
+    TRY(prediction_chart_write(to, r->folder, name));
+    html_element(to, "p", NULL, "One GPU: %s", r->profiles.profile[p->profile].source);
+    for (size_t c = 0; c < r->n_clusters; c++) {
+        bool is_used = false;
+        for (size_t i = 0; i < r->n_points; i++)
+            is_used |= r->point[i].cluster == c && is_of_chart(r, &r->point[i], name);
+        if (is_used)
+            used_cluster_write_assumed(&r->cluster[c], to);
+    }
+out:
+    return rc;
+}
+
+static void write_line(void *to, const char *line)
+{
+    html_element(to, "p", NULL, "%s.", line);
+}
+
+enum rc reproduction_page(const struct reproduction *r, const char *path)
+{
+    struct html page = { .file.stream = NULL };
+    struct table *t = NULL;
+    char fit[REPRODUCE_FIT_BYTES], held[128];
+    FILE *to;
+    enum rc rc;
+
+    reproduction_fit_text(fit, sizeof fit, r);
+    t = reproduction_table(r);
+    TRY(html_open(&page, path, r->name));
+    to = page.file.stream;
+    html_element(to, "p", NULL, "%s efficiencies, and those that gradmark simulates. %s%s",
+                 r->terms->is_own_table ? "Given" : "Published", fit,
+                 r->terms->is_own_table ? "" : " Published ones are step-synchronous.");
+    reproduction_exchange_lines(r, write_line, to);
+    write_error(to, r, false);
+    write_error(to, r, true);
+    reproduce_fit_lines(r, write_line, to);
+    reproduction_held_text(held, sizeof held, r);
+    if (held[0])
+        write_line(to, held);
+    reproduction_cannot_tell_lines(r, write_line, to);
+    TRY(html_table(to, t, r->terms->is_own_table ? "predicted against given" : "predicted against published"));
+    reproduction_band_lines(r, write_line, to);
+    for (size_t i = 0; i < r->n_points; i++)
+        if (reproduce_begins_chart(r, i))
+            TRY(write_chart(to, r, &r->point[i]));
+    TRY(html_commit(&page));
+out:
+    html_discard(&page);
+    table_close(&t);
     return rc;
 }

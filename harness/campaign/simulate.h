@@ -2,13 +2,9 @@
 /*
  * simulate.h - predictions for models on a described cluster, for every way to exchange and every number of GPUs.
  *
- *   simulate.c              options to ways and points, points to simulations, simulations to predictions
- *   simulate_ways.c         the ways: modes with their servers, placements and consistencies; and the profiles
- *   simulate_changes.c      points with something changed: what if; all systems in one table
- *   simulate_assumptions.c  the same for every assumption and every calibrated value
- *   simulate_answer.c       the answer in a few lines, one table, and the sentences about figures
- *   simulate_report.c       all tables, and records
- *   simulate_page.c         all of it as a page, with charts and the source of each value
+ *   simulate.c         options to ways and points, also with something changed, points to simulations, simulations to
+ *                      predictions
+ *   simulate_report.c  answer, tables, records, charts and page
  *
  * Invariants
  *   M1  A point is the efficiency of a way: the simulated step time of one GPU alone, which updates and exchanges
@@ -139,51 +135,22 @@ enum rc simulate_run(struct simulate *s, const struct simulations_env *env) MUST
 const char *simulate_failure(const struct simulate *s, const struct simulate_point *p);
 void simulate_close(struct simulate *s); /* accepts a zeroed one */
 
-/* Set the ways, and the profiles in the order of models. In simulate_ways.c. RC_INVAL. */
-enum rc simulate_find_ways(struct simulate *s) MUST_CHECK;
+/* Set the profiles, in the order of models. RC_INVAL. */
 enum rc simulate_find_profiles(struct simulate *s) MUST_CHECK;
 /* "ring"; "ps sync, whole, one server per host". */
 void simulate_way_name(char *out, size_t n_bytes, const struct simulate_way *w);
-/* "ps sync, whole" if all ways with servers have as many; else "ps sync, whole, 8" and "..., host". */
-void simulate_way_short(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_way *w);
 /* The first part of the name: "ps". */
 const char *simulate_way_exchange(const struct simulate_way *w);
-int simulate_n_servers(const struct simulate *s, const struct simulate_way *w, size_t profile, int n_gpus);
 
-/* The run of a point's first seed. In simulate.c, with the next two. */
-struct simulated_run simulate_run_of(const struct simulate *s, const struct simulate_point *p);
-/* M1: the run of one GPU, which updates, and sends nothing. */
-struct simulated_run simulate_alone_of(const struct simulated_run *run);
-/* The errors that its simulation would raise. */
-enum rc simulate_check_point(const struct simulate *s, const struct simulate_point *p) MUST_CHECK;
-
-/* Can it be simulated: does it fit, and is it of at most SIMULATE_MOST_MESSAGES? n_servers is known. */
-bool simulate_fits(const struct simulate *s, const struct simulate_point *p);
-/* Add p after all points; it fits. RC_NOMEM. */
-enum rc simulate_add_point(struct simulate *s, struct simulate_point p) MUST_CHECK;
-
-/* Add c, whose kind, point and what are set. In simulate_changes.c, with the next ones. RC_NOMEM. */
-enum rc simulate_add_change(struct simulate *s, struct simulate_change c, int n_servers, const char *overlap,
-                            const char *setting) MUST_CHECK;
-void simulate_take_changes(struct simulate *s);
 /* NULL: there is no such change. */
 const struct simulate_change *simulate_change_of(const struct simulate *s, enum change_kind kind, size_t point,
                                                  int what);
 /* Is there a change of this point? */
 bool simulate_is_changed(const struct simulate *s, size_t point);
-enum rc simulate_add_what_ifs(struct simulate *s) MUST_CHECK;
-/* Add both neighbours of every assumption of the explained points. RC_NOMEM. */
-enum rc simulate_add_assumptions(struct simulate *s) MUST_CHECK;
-/* Add both neighbours of every calibrated value of every point. RC_NOMEM. */
-enum rc simulate_add_calibrated(struct simulate *s) MUST_CHECK;
-/* Widen the bands of all points by the results of these neighbours (M5). */
-void simulate_widen_bands(struct simulate *s);
 bool simulate_has_bands(const struct simulate *s);
 bool simulate_is_explained(const struct simulate *s, size_t point);
-/* The n_most assumptions that change a point most, the largest change first. RC_NOMEM. */
+/* The n_most assumptions that change a point most, the largest change first. */
 struct table *simulate_assumptions_table(const struct simulate *s, size_t point, size_t n_most);
-/* RC_NOMEM. */
-enum rc simulate_add_systems(struct simulate *s) MUST_CHECK;
 const char *simulate_system_name(int system);
 /* The system must be there (is_there). */
 struct simulate_system_figures simulate_system_figures_of(const struct simulate *s, size_t profile, int system);
@@ -191,46 +158,15 @@ struct simulate_system_figures simulate_system_figures_of(const struct simulate 
 struct table *simulate_systems_table(const struct simulate *s, bool is_short);
 /* For each model, the network traffic of a collective and of servers; passed to print(arg, line). */
 void simulate_network_claims(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
-const char *simulate_systems_text(void);
-/* As HTML: the measured, given and assumed values of each cluster; the effect of the assumptions on each explained
- * point. */
-void simulate_explain_clusters(FILE *to, const struct simulate *s);
-enum rc simulate_explain(FILE *to, const struct simulate *s) MUST_CHECK;
 /* "network x 2"; i below SIMULATE_N_WHAT_IFS. */
 const char *simulate_what_if_name(const struct simulate *s, int i);
-/* Ratios of throughput. is_short: with short names of ways. RC_NOMEM. */
-struct table *simulate_what_if_table(const struct simulate *s, bool is_short);
 
-/* "the network card of fc6/w's server, 96 %" */
-void simulate_bottleneck_text(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p);
 /* Has this cluster any randomness? */
 bool simulate_is_random(const struct cluster *c);
-void simulate_bottleneck_short(char *out, size_t n_bytes, const struct simulate *s, const struct simulate_point *p);
-/* A phrase that says what is changed. */
-const char *simulate_what_if_text(void);
-const char *simulate_assumptions_text(void);
-/* A sentence that explains the band of efficiencies, or why it is missing. */
-void simulate_band_text(char *out, size_t n_bytes, const struct simulate *s);
-/* Buckets, overlap, transports, and the number of points left out; passed to print(arg, line). */
-void simulate_exchange_terms(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
-/* The crossovers of a collective and a way with servers, and whether bands confirm them: a line for each model and
- * pair, passed to print(arg, line). */
-void simulate_crossovers(const struct simulate *s, void (*print)(void *arg, const char *line), void *arg);
 
-/* Table of the points. RC_NOMEM. */
-struct table *simulate_table(const struct simulate *s);
-/* The same of other columns. add_row fills the cells of a point. */
-typedef void simulate_add_row(struct table *t, const struct simulate *s, const struct simulate_point *p);
-struct table *simulate_table_of(const struct simulate *s, const struct column *column, size_t n_columns,
-                                simulate_add_row *add_row);
-/* The cells that each of them begins with: model, way, GPUs, servers; and "failed", then n_after "-", if p failed. */
-void simulate_point_cells(struct table *t, const struct simulate *s, const struct simulate_point *p, const char *way,
-                          int n_after);
 /* All tables, and assumptions: table.txt. */
 enum rc simulate_print(const struct simulate *s, FILE *to) MUST_CHECK;
-/* The answer in a few lines, each a sentence or more; further lines of a model are indented. */
-void simulate_tell_answer(const struct simulate *s, FILE *to);
-/* The answer in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. In simulate_answer.c. */
+/* The answer in a few lines, and one table of at most 100 columns. RC_NOMEM, RC_IO. */
 enum rc simulate_print_answer(const struct simulate *s, FILE *to) MUST_CHECK;
 /* The contents of the folder that the answer does not have, in at most 100 columns. RC_NOMEM, RC_IO. */
 enum rc simulate_print_rest(const struct simulate *s, FILE *to) MUST_CHECK;
@@ -238,8 +174,6 @@ enum rc simulate_print_rest(const struct simulate *s, FILE *to) MUST_CHECK;
 enum rc simulate_write(const struct simulate *s, const char *path) MUST_CHECK;
 /* Write tables and pictures into the folder; without gnuplot only tables, which is reported to `to`. */
 enum rc simulate_draw(const struct simulate *s, FILE *to) MUST_CHECK;
-/* Chart name of a profile: "vgg16-pascal-25g-roce". */
-void simulate_chart_name(char *out, size_t n_bytes, const struct simulate *s, size_t profile);
 /* One HTML page, with the pictures of the folder. */
 enum rc simulate_page(const struct simulate *s, const char *path) MUST_CHECK;
 
