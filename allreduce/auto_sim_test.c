@@ -4,17 +4,12 @@
  * description.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "allreduce/collective_list.h"
 #include "allreduce/rates.h"
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster.h"
 #include "harness/compute/compute.h"
 #include "harness/net/transport.h"
@@ -82,7 +77,7 @@ static struct look looked(int n_ranks, size_t n_elems, const char *settings)
     return look;
 }
 
-static void the_cheapest_is_chosen(void **state)
+UNIT_TEST(the_cheapest_is_chosen)
 {
 #define LINKS "link_bits_per_s=1e9,link_latency_s=50e-6,memory_bytes_per_s=1e10"
     static const struct {
@@ -109,7 +104,6 @@ static void the_cheapest_is_chosen(void **state)
         { 4, 4000000, LINKS ",ranks_per_host_count=2", "hierarchical", "", "(halving-doubling: 1.96e+05 us)" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         const struct look look = looked(of[i].n_ranks, of[i].n_elems, of[i].settings);
         assert_string_equal(look.chosen, of[i].chosen);
@@ -118,12 +112,11 @@ static void the_cheapest_is_chosen(void **state)
     }
 }
 
-static void times_follow_from_rates(void **state)
+UNIT_TEST(times_follow_from_rates)
 {
     const struct rates rates = { .alpha_s = 1e-3, .bytes_per_s = 100, .memory_bytes_per_s = 1000, .meeting_s = 0.25 };
     const struct collective_cost cost = { .msgs = 3, .bytes = 50, .adds = 7, .memory_bytes = 2000, .meetings = 2 };
 
-    (void)state;
     assert_true(fabs(rates_time_s(&rates, &cost, 9) - (0.003 + 0.5 + 2 + 0.5)) < 1e-12);
     struct rates crowded = rates;
     crowded.other_s = 0.25;
@@ -131,11 +124,10 @@ static void times_follow_from_rates(void **state)
 }
 
 /* Of 6 ranks at once an exchange takes 70 us, of two 30: each message more takes 10, and one alone takes 20. */
-static void other_messages_cost_what_all_take_longer(void **state)
+UNIT_TEST(other_messages_cost_what_all_take_longer)
 {
     struct rates rates = { .bytes_per_s = 1 };
 
-    (void)state;
     rates_of_messages(&rates, 70e-6, 30e-6, 6);
     assert_true(fabs(rates.alpha_s - 20e-6) < 1e-12 && fabs(rates.other_s - 10e-6) < 1e-12);
     rates_of_messages(&rates, 30e-6, 31e-6, 6); /* nobody is in the way of another */
@@ -148,26 +140,15 @@ static void other_messages_cost_what_all_take_longer(void **state)
 
 /* Of 4 workers and 10^6 floats tree needs 4 x 10^6 bytes; of half as many hierarchical 4 (500000 / 2 + 1), of a quarter
  * halving-doubling 4 x 250000 / 2, of an eighth ring 4 (125000 / 4 + 1): no two are for the longest calls. */
-static void memory_is_that_of_lengths_that_halve(void **state)
+UNIT_TEST(memory_is_that_of_lengths_that_halve)
 {
     const struct job_facts facts = { .n_workers = 4, .n_params = 1000000 };
     const struct collective_ops *automatic = NULL;
 
-    (void)state;
     assert_int_equal(collective_find(&automatic, &collective_kind, "auto"), RC_OK);
     const struct memory_need need = automatic->module.memory(NULL, &facts);
     assert_int_equal(need.worker_bytes, 4000000 + 1000004 + 500000 + 125004);
     assert_int_equal(need.rank_0_bytes, 4 * 4096); /* of root, for few bytes alone */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_follow_from_rates),
-        cmocka_unit_test(other_messages_cost_what_all_take_longer),
-        cmocka_unit_test(the_cheapest_is_chosen),
-        cmocka_unit_test(memory_is_that_of_lengths_that_halve),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("auto_sim")

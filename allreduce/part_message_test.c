@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* part_message_test.c - what is posted, ended and added, on a made-up transport that notes it; rank 1 sends tens. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "allreduce/part_message.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "harness/world/world.h"
 
@@ -91,7 +86,7 @@ static void assert_floats(const float *x, float a, float b, float c, float d)
     assert_memory_equal(x, wanted, sizeof wanted);
 }
 
-static void parts_are_received_over_or_added_once(void **state)
+UNIT_TEST(parts_are_received_over_or_added_once)
 {
     static const struct {
         unsigned caps;
@@ -99,7 +94,6 @@ static void parts_are_received_over_or_added_once(void **state)
         float wanted, beside;
     } cases[] = { { 0, false, 10, -1 }, { 0, true, 12, 10 }, { TR_ADD, false, 10, -1 }, { TR_ADD, true, 12, -1 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float data[N_ELEMS] = { 2, 2, 2, 2 }, beside[N_ELEMS] = { -1, -1, -1, -1 };
         struct made made;
@@ -116,12 +110,11 @@ static void parts_are_received_over_or_added_once(void **state)
     }
 }
 
-static void empty_parts_are_not_posted(void **state)
+UNIT_TEST(empty_parts_are_not_posted)
 {
     float data[N_ELEMS] = { 2, 2, 2, 2 };
     struct made made;
 
-    (void)state;
     open_made(&made, 0);
     struct part_message none = message(&made, data, 1, 0), two = message(&made, data, 1, 2);
     assert_int_equal(part_transfer(&none, &none), RC_OK);
@@ -138,12 +131,11 @@ static void empty_parts_are_not_posted(void **state)
     close_made(&made);
 }
 
-static void parts_of_another_length_are_refused(void **state)
+UNIT_TEST(parts_of_another_length_are_refused)
 {
     float data[N_ELEMS] = { 2, 2, 2, 2 }, beside[N_ELEMS] = { 0 };
     struct made made;
 
-    (void)state;
     open_made(&made, 0);
     made.n_bytes_short = 4;
     struct part_message m = message(&made, data, 0, 3);
@@ -156,12 +148,11 @@ static void parts_of_another_length_are_refused(void **state)
 }
 
 /* A peer may wait for what is sent. */
-static void additions_wait_for_the_end_of_what_is_sent(void **state)
+UNIT_TEST(additions_wait_for_the_end_of_what_is_sent)
 {
     float data[N_ELEMS] = { 2, 2, 2, 2 }, beside[N_ELEMS] = { 0 };
     struct made made;
 
-    (void)state;
     open_made(&made, 0);
     made.watched = &data[2];
     struct part_message sent = message(&made, data, 0, 2), received = message(&made, data, 2, 2);
@@ -174,13 +165,12 @@ static void additions_wait_for_the_end_of_what_is_sent(void **state)
     close_made(&made);
 }
 
-static void nothing_is_in_flight_after_an_error(void **state)
+UNIT_TEST(nothing_is_in_flight_after_an_error)
 {
     float data[N_ELEMS] = { 2, 2, 2, 2 };
     struct part_message m[N_ELEMS];
     struct made made;
 
-    (void)state;
     open_made(&made, 0);
     made.failing = 1;
     for (size_t i = 0; i < N_ELEMS; i++) {
@@ -199,15 +189,4 @@ static void nothing_is_in_flight_after_an_error(void **state)
     close_made(&made);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_received_over_or_added_once),
-        cmocka_unit_test(empty_parts_are_not_posted),
-        cmocka_unit_test(parts_of_another_length_are_refused),
-        cmocka_unit_test(additions_wait_for_the_end_of_what_is_sent),
-        cmocka_unit_test(nothing_is_in_flight_after_an_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("part_message")

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ring_test.c - into how many messages a ring cuts a vector, by default and as asked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/opt.h"
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/collective.h"
 
 extern const struct collective_ops collective_ring, collective_hierarchical, collective_shm;
@@ -23,7 +18,7 @@ static uint64_t messages(const void *opts, size_t n_bytes, int n_ranks)
 }
 
 /* Additions of a long chunk hide behind messages of it; a short one is one message. */
-static void long_chunks_go_in_segments_by_default(void **state)
+UNIT_TEST(long_chunks_go_in_segments_by_default)
 {
     static const struct {
         size_t n_bytes;
@@ -35,18 +30,16 @@ static void long_chunks_go_in_segments_by_default(void **state)
         { 1 << 20, 8, 2 * 7 },       { (size_t)1 << 30, 2, 2 * 64 }, /* 64 segments at most */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         assert_int_equal(messages(NULL, known[i].n_bytes, known[i].n_ranks), known[i].n_messages);
 }
 
 /* What is parsed by default is what NULL means; 0: whole chunks. */
-static void options_say_how_long(void **state)
+UNIT_TEST(options_say_how_long)
 {
     void *opts = calloc(1, collective_ring.module.opts_bytes);
     struct opt_group group = { "ring", collective_ring.module.options, opts, { 0 }, NULL };
 
-    (void)state;
     assert_non_null(opts);
     assert_int_equal(opt_parse(&group, 1, NULL, 0, NULL), RC_OK);
     assert_int_equal(messages(opts, 64 << 20, 4), 96);
@@ -58,19 +51,18 @@ static void options_say_how_long(void **state)
 }
 
 /* Of hosts of two ranks each, whose first ranks alone are in the ring: as a ring of so many ranks. */
-static void a_ring_of_hosts_has_the_same(void **state)
+UNIT_TEST(a_ring_of_hosts_has_the_same)
 {
     static const int host[] = { 0, 1, 1, 0, 2, 3, 2, 3 };
     const struct collective_group all = { .n_ranks = 8, .host = host };
     const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = (64 << 20) / sizeof(float) };
 
-    (void)state;
     assert_int_equal(collective_hierarchical.predict(NULL, &call, 0, &all).msgs, 96);
     assert_int_equal(collective_hierarchical.predict(NULL, &call, 2, &all).msgs, 0);
 }
 
 /* Of shm, which sends nothing: ranks meet before they add, and behind. One rank, or nothing to add: no meeting. */
-static void shared_memory_has_two_meetings(void **state)
+UNIT_TEST(shared_memory_has_two_meetings)
 {
     static const int host[4] = { 0 };
     const struct {
@@ -79,7 +71,6 @@ static void shared_memory_has_two_meetings(void **state)
         double n_meetings;
     } row[] = { { 1, 1000, 0 }, { 2, 0, 0 }, { 2, 1000, 2 }, { 4, 1000, 2 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const struct collective_group group = { .n_ranks = row[i].n_ranks, .host = host };
         const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = row[i].n_elems };
@@ -89,12 +80,4 @@ static void shared_memory_has_two_meetings(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(long_chunks_go_in_segments_by_default),
-                                        cmocka_unit_test(options_say_how_long),
-                                        cmocka_unit_test(a_ring_of_hosts_has_the_same),
-                                        cmocka_unit_test(shared_memory_has_two_meetings) };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("ring")

@@ -4,19 +4,14 @@
 #include "allreduce/short_calls.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "allreduce/collective_list.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -131,11 +126,10 @@ static void run(rank_main_fn *body, struct seen *seen)
 }
 
 /* The figure of the slowest rank, on all of them; none of what cannot run. */
-static void each_algorithm_is_measured(void **state)
+UNIT_TEST(each_algorithm_is_measured)
 {
     struct seen seen = { .why = "" };
 
-    (void)state;
     run(measure_body, &seen);
     const struct short_call *took = seen.took[0];
     assert_true(took[1].more_s >= 1e-9 * PAUSE_NS && took[1].few_s < took[1].more_s);
@@ -146,11 +140,10 @@ static void each_algorithm_is_measured(void **state)
         assert_memory_equal(seen.took[r], took, sizeof seen.took[0]);
 }
 
-static void between_two_lengths_is_a_line(void **state)
+UNIT_TEST(between_two_lengths_is_a_line)
 {
     const struct short_call took = { 10, 30, 4, 104 }, one = { 10, 10, 3, 3 };
 
-    (void)state;
     assert_true(short_call_s(&took, 1) == 10 && short_call_s(&took, 4) == 10);
     assert_true(short_call_s(&took, 54) == 20 && short_call_s(&took, 104) == 30);
     assert_true(short_call_s(&one, 3) == 10);
@@ -188,11 +181,10 @@ out:
     return rc;
 }
 
-static void auto_goes_by_it(void **state)
+UNIT_TEST(auto_goes_by_it)
 {
     struct seen seen = { .why = "" };
 
-    (void)state;
     run(choose_body, &seen);
     for (int r = 1; r < N_RANKS; r++)
         assert_string_equal(seen.chosen[r], seen.chosen[0]);
@@ -201,25 +193,16 @@ static void auto_goes_by_it(void **state)
 }
 
 /* Of 4 ranks rank 0 of "root" sends 3 vectors, that of "tree" 2: the most that a call may cost. */
-static void the_reference_is_for_few_bytes(void **state)
+UNIT_TEST(the_reference_is_for_few_bytes)
 {
     const struct collective_group four = { .n_ranks = 4 };
     const struct collective_ops *automatic = NULL;
     struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = 4096 };
 
-    (void)state;
     assert_int_equal(collective_find(&automatic, &collective_kind, "auto"), RC_OK);
     assert_int_equal(automatic->predict(NULL, &call, 0, &four).bytes, 3 * 4096 * 4);
     call.n_elems = 4097;
     assert_int_equal(automatic->predict(NULL, &call, 0, &four).bytes, 2 * 4097 * 4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(each_algorithm_is_measured),
-                                        cmocka_unit_test(between_two_lengths_is_a_line),
-                                        cmocka_unit_test(auto_goes_by_it),
-                                        cmocka_unit_test(the_reference_is_for_few_bytes) };
-
-    return cmocka_run_group_tests_name("short_calls", tests, NULL, NULL);
-}
+UNIT_MAIN("short_calls")

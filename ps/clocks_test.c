@@ -3,16 +3,11 @@
  * clocks_test.c - who may read and whose gradient counts (Q1 to Q4), in made-up schedules: workers take times of their
  * own for each step, some are lost on the way, and counters of the test's own say what should have been.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/consistency.h"
 #include "ps/clocks.h"
 
@@ -167,11 +162,10 @@ static void run_schedule(struct schedule *s, const struct consistency *rule, int
 }
 
 /* 10,000 schedules of 1 to 8 workers, S from 0 to 4: nobody is ever more than S ahead, and everybody S at times. */
-static void ssp_never_exceeds_its_bound_Q1(void **state)
+UNIT_TEST(ssp_never_exceeds_its_bound_Q1)
 {
     uint32_t reached = 0; /* bit S: in some schedule somebody was S ahead */
 
-    (void)state;
     for (uint64_t i = 0; i < N_SCHEDULES; i++) {
         const struct consistency rule = { CONSISTENCY_SSP, (uint32_t)(i % 5) };
         struct schedule s = { .seed = i };
@@ -184,9 +178,8 @@ static void ssp_never_exceeds_its_bound_Q1(void **state)
 }
 
 /* Every step has one update, of N - B gradients; B a step are late. */
-static void sync_drops_the_latest_of_each_step_Q2(void **state)
+UNIT_TEST(sync_drops_the_latest_of_each_step_Q2)
 {
-    (void)state;
     for (uint64_t i = 0; i < N_SCHEDULES; i++) {
         const int n_workers = 1 + (int)(i % MOST_WORKERS);
         const struct consistency rule = { CONSISTENCY_SYNC, (uint32_t)(i / MOST_WORKERS % (uint64_t)n_workers) };
@@ -205,9 +198,8 @@ static void sync_drops_the_latest_of_each_step_Q2(void **state)
 }
 
 /* Q4: the others do all their steps, and the updates of sync are as many. */
-static void a_lost_worker_holds_up_nobody_Q4(void **state)
+UNIT_TEST(a_lost_worker_holds_up_nobody_Q4)
 {
-    (void)state;
     for (uint64_t i = 0; i < N_SCHEDULES; i++) {
         const int n_workers = 2 + (int)(i % (MOST_WORKERS - 1));
         const struct consistency rule = { CONSISTENCY_SYNC, (uint32_t)(i / 7 % (uint64_t)n_workers) };
@@ -217,12 +209,11 @@ static void a_lost_worker_holds_up_nobody_Q4(void **state)
     }
 }
 
-static void async_waits_for_nobody(void **state)
+UNIT_TEST(async_waits_for_nobody)
 {
     const struct consistency rule = { CONSISTENCY_ASYNC, 0 };
     uint32_t most_ahead = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < 200; i++) {
         struct schedule s = { .seed = i };
         run_schedule(&s, &rule, 4, false);
@@ -232,12 +223,11 @@ static void async_waits_for_nobody(void **state)
 }
 
 /* Whoever joins is as far as the slowest one, and from then on counts. */
-static void who_joins_begins_with_the_slowest(void **state)
+UNIT_TEST(who_joins_begins_with_the_slowest)
 {
     const struct consistency rule = { CONSISTENCY_SSP, 1 };
     struct clocks c;
 
-    (void)state;
     assert_int_equal(clocks_open(&c, &rule, 3), RC_OK);
     clocks_keep_out(&c, 2);
     for (int i = 0; i < 2; i++) {
@@ -261,12 +251,11 @@ static void who_joins_begins_with_the_slowest(void **state)
 }
 
 /* Also where all others have gone. */
-static void who_joins_last_is_the_slowest(void **state)
+UNIT_TEST(who_joins_last_is_the_slowest)
 {
     const struct consistency rule = { CONSISTENCY_ASYNC, 0 };
     struct clocks c;
 
-    (void)state;
     assert_int_equal(clocks_open(&c, &rule, 2), RC_OK);
     clocks_keep_out(&c, 1);
     (void)clocks_push(&c, 0);
@@ -277,9 +266,8 @@ static void who_joins_last_is_the_slowest(void **state)
     clocks_close(&c);
 }
 
-static void staleness_has_bins(void **state)
+UNIT_TEST(staleness_has_bins)
 {
-    (void)state;
     for (int i = 0; i + 1 < STALENESS_BINS; i++) {
         assert_true(staleness_bin_first(i) < staleness_bin_first(i + 1));
         assert_int_equal(staleness_bin(staleness_bin_first(i)), i);
@@ -293,17 +281,4 @@ static void staleness_has_bins(void **state)
     assert_int_equal(staleness_bin(UINT64_MAX), 63);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ssp_never_exceeds_its_bound_Q1),
-        cmocka_unit_test(sync_drops_the_latest_of_each_step_Q2),
-        cmocka_unit_test(a_lost_worker_holds_up_nobody_Q4),
-        cmocka_unit_test(async_waits_for_nobody),
-        cmocka_unit_test(who_joins_begins_with_the_slowest),
-        cmocka_unit_test(who_joins_last_is_the_slowest),
-        cmocka_unit_test(staleness_has_bins),
-    };
-
-    return cmocka_run_group_tests_name("clocks", tests, NULL, NULL);
-}
+UNIT_MAIN("clocks")

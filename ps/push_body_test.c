@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* push_body_test.c - every form there and back, its bytes, and pairs that are none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "ps/push_body.h"
 
@@ -68,7 +63,7 @@ static void there_and_back(struct compute *compute, const struct compression *c,
     assert_true(packed[N] == -7.0f);
 }
 
-static void every_form_comes_back(void **state)
+UNIT_TEST(every_form_comes_back)
 {
     there_and_back(*state, &none, 3, PS_FLOATS, 4 * N);
     there_and_back(*state, &fp16, 1, PS_F16, 2 * N);
@@ -78,13 +73,13 @@ static void every_form_comes_back(void **state)
 }
 
 /* 19 of 37 as pairs would take 152 bytes, as floats 148. */
-static void what_is_shorter_is_sent(void **state)
+UNIT_TEST(what_is_shorter_is_sent)
 {
     there_and_back(*state, &tenth, 2, PS_FLOATS, 4 * N);
     there_and_back(*state, &tenth, 3, PS_PAIRS, 8 * 13);
 }
 
-static void hollow_bodies_have_the_length_of_their_part(void **state)
+UNIT_TEST(hollow_bodies_have_the_length_of_their_part)
 {
     struct push_body b;
 
@@ -101,7 +96,7 @@ static void hollow_bodies_have_the_length_of_their_part(void **state)
     compute_close(&hollow);
 }
 
-static void each_compression_has_its_forms(void **state)
+UNIT_TEST(each_compression_has_its_forms)
 {
     const struct compression *all[] = { &none, &fp16, &bf16, &tenth };
     static const bool is_of[4][PS_N_FORMS] = { [0] = { [PS_FLOATS] = true },
@@ -109,14 +104,13 @@ static void each_compression_has_its_forms(void **state)
                                                [2] = { [PS_BF16] = true },
                                                [3] = { [PS_FLOATS] = true, [PS_PAIRS] = true } };
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         for (enum ps_form form = PS_FLOATS; form <= PS_N_FORMS; form++)
             assert_int_equal(push_body_is_of(&(struct push_body){ .form = form }, all[i]),
                              form < PS_N_FORMS && is_of[i][form]);
 }
 
-static void pairs_that_are_none_are_refused(void **state)
+UNIT_TEST(pairs_that_are_none_are_refused)
 {
     static const struct {
         uint32_t index[3];
@@ -127,7 +121,6 @@ static void pairs_that_are_none_are_refused(void **state)
                   { { 4, 5, 3 }, "pair 2 of 3" } };
     const struct push_body b = { PS_PAIRS, N, 3 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         uint32_t body[6] = { 0 };
         memcpy(body, wrong[i].index, sizeof wrong[i].index);
@@ -138,7 +131,7 @@ static void pairs_that_are_none_are_refused(void **state)
 }
 
 /* Any indices: what is accepted is added inside the array (the sanitizers judge), and to ascending elements. */
-static void any_pairs_are_added_or_refused(void **state)
+UNIT_TEST(any_pairs_are_added_or_refused)
 {
     enum { N_PAIRS = 4 };
     const struct push_body b = { PS_PAIRS, N, N_PAIRS };
@@ -167,7 +160,7 @@ static void any_pairs_are_added_or_refused(void **state)
 }
 
 /* Any one value of any form, at any place; and no value that is finite. */
-static void one_value_that_is_not_finite_is_seen(void **state)
+UNIT_TEST(one_value_that_is_not_finite_is_seen)
 {
     static const struct {
         enum ps_form form;
@@ -177,7 +170,6 @@ static void one_value_that_is_not_finite_is_seen(void **state)
                { PS_F16, { 0x7c00, 0xfc00, 0x7c01 }, { 0x7bff, 0xfbff, 0x8001 } },
                { PS_BF16, { 0x7f80, 0xff80, 0xffff }, { 0x7f7f, 0xff7f, 0x8001 } } };
 
-    (void)state;
     for (size_t f = 0; f < sizeof of / sizeof *of; f++) {
         const struct push_body b = { of[f].form, N, of[f].form == PS_PAIRS ? N : 0 };
         for (int i = 0; i < N; i++)
@@ -198,15 +190,5 @@ static void one_value_that_is_not_finite_is_seen(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_form_comes_back),
-        cmocka_unit_test(what_is_shorter_is_sent),
-        cmocka_unit_test(hollow_bodies_have_the_length_of_their_part),
-        cmocka_unit_test(each_compression_has_its_forms),
-        cmocka_unit_test(pairs_that_are_none_are_refused),
-        cmocka_unit_test(any_pairs_are_added_or_refused),
-        cmocka_unit_test(one_value_that_is_not_finite_is_seen),
-    };
-
-    return cmocka_run_group_tests(tests, open_cpu, close_cpu);
+    return unit_run("push_body", NULL, open_cpu, close_cpu);
 }

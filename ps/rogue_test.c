@@ -3,6 +3,7 @@
  * rogue_test.c - a worker that breaks the rules of the protocol is told so, and counted; the server and the run go on
  * (P5, P6).
  */
+#include "harness/base/suite/unit.h"
 #include "harness/world/wait.h"
 #include "ps/suite/rogue_kit.h"
 
@@ -116,9 +117,8 @@ static const struct {
       REFUSED_MALFORMED },
 };
 
-static void what_breaks_the_rules_is_refused_and_the_run_goes_on_P5(void **state)
+UNIT_TEST(what_breaks_the_rules_is_refused_and_the_run_goes_on_P5)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof unruly / sizeof *unruly; i++) {
         struct seen seen;
         if (rogue_run(&seen, &unruly[i].rogue) != RC_OK)
@@ -136,13 +136,12 @@ static void what_breaks_the_rules_is_refused_and_the_run_goes_on_P5(void **state
 }
 
 /* A step that was pushed before, and served: the second time it changes nothing. */
-static void a_replayed_step_is_not_applied_again_P3(void **state)
+UNIT_TEST(a_replayed_step_is_not_applied_again_P3)
 {
     const float one = 1;
     struct rogue rogue = { { .op = PS_PUSH, .n_elems = 3, .lr = 1 }, 12, 3, 1, ASYNC, .compression = NONE };
     struct seen seen;
 
-    (void)state;
     memcpy(&rogue.first_word, &one, sizeof one);
     const uint64_t started_ns = wait_clock_ns();
     assert_int_equal(rogue_run(&seen, &rogue), RC_OK);
@@ -158,12 +157,11 @@ static void a_replayed_step_is_not_applied_again_P3(void **state)
 }
 
 /* Whoever goes on and on is dropped: worker 0 cannot be. */
-static void endless_nonsense_ends_with_its_sender_P5(void **state)
+UNIT_TEST(endless_nonsense_ends_with_its_sender_P5)
 {
     struct rogue rogue = { { .op = PS_STATE }, 0, PS_MOST_REFUSED - 1, 1, ASYNC, .compression = NONE };
     struct seen seen;
 
-    (void)state;
     assert_int_equal(rogue_run(&seen, &rogue), RC_OK);
     assert_int_equal(seen.facts.refused_count[REFUSED_OUT_OF_ORDER], PS_MOST_REFUSED - 1);
     rogue.n_sends++;
@@ -171,7 +169,7 @@ static void endless_nonsense_ends_with_its_sender_P5(void **state)
     assert_non_null(strstr(rc_message(), "worker 0 sent what is no message of the run"));
 }
 
-static void a_gradient_that_is_not_finite_is_a_step_without_one_P6(void **state)
+UNIT_TEST(a_gradient_that_is_not_finite_is_a_step_without_one_P6)
 {
     static const struct {
         uint32_t first_word;
@@ -189,7 +187,6 @@ static void a_gradient_that_is_not_finite_is_a_step_without_one_P6(void **state)
         { 0x00007c00, PS_F16, 0, 6, ASYNC, FP16, 1 },     { 0xffff0000, PS_BF16, 0, 6, ASYNC, BF16, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const struct rogue rogue = { { .op = PS_PUSH, .n_elems = 3, .lr = 1, .form = bad[i].form },
                                      bad[i].n_bytes,
@@ -213,7 +210,7 @@ static void a_gradient_that_is_not_finite_is_a_step_without_one_P6(void **state)
 }
 
 /* The mean of a round is that of the gradients that are. */
-static void a_round_goes_on_without_what_is_not_finite_P6(void **state)
+UNIT_TEST(a_round_goes_on_without_what_is_not_finite_P6)
 {
     const struct rogue rogue = { .header = { .op = PS_PUSH, .n_elems = 3, .lr = 1 },
                                  .n_payload_bytes = 12,
@@ -224,7 +221,6 @@ static void a_round_goes_on_without_what_is_not_finite_P6(void **state)
                                  .others_push = true };
     struct seen seen;
 
-    (void)state;
     assert_int_equal(rogue_run(&seen, &rogue), RC_OK);
     assert_int_equal(seen.answer[0].op, PS_REFUSED);
     assert_int_equal(seen.facts.refused_count[REFUSED_NOT_FINITE], 1);
@@ -233,30 +229,17 @@ static void a_round_goes_on_without_what_is_not_finite_P6(void **state)
 }
 
 /* The largest number is one. */
-static void large_gradients_are_taken_P6(void **state)
+UNIT_TEST(large_gradients_are_taken_P6)
 {
     const struct rogue rogue = {
         { .op = PS_PUSH, .n_elems = 3, .lr = 0 }, 12, 1, 1, ASYNC, .compression = NONE, .first_word = 0x7f7fffff
     };
     struct seen seen;
 
-    (void)state;
     assert_int_equal(rogue_run(&seen, &rogue), RC_OK);
     assert_int_equal(seen.answer[0].op, PS_PARAMS);
     assert_int_equal(refused_total(seen.facts.refused_count), 0);
     assert_int_equal(seen.n_lines, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_breaks_the_rules_is_refused_and_the_run_goes_on_P5),
-        cmocka_unit_test(a_replayed_step_is_not_applied_again_P3),
-        cmocka_unit_test(endless_nonsense_ends_with_its_sender_P5),
-        cmocka_unit_test(a_gradient_that_is_not_finite_is_a_step_without_one_P6),
-        cmocka_unit_test(a_round_goes_on_without_what_is_not_finite_P6),
-        cmocka_unit_test(large_gradients_are_taken_P6),
-    };
-
-    return cmocka_run_group_tests_name("rogue", tests, NULL, NULL);
-}
+UNIT_MAIN("rogue")

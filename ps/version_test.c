@@ -4,17 +4,12 @@
  * while others push as often as they like; it is no copy; and there are never more versions than workers. And how long
  * a push has waited for its server, on a clock of the test.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/ps.h"
@@ -245,7 +240,7 @@ static void slow_reader(struct bench *b)
 
 /* --- tests --- */
 
-static void what_is_read_stays_V1(void **state)
+UNIT_TEST(what_is_read_stays_V1)
 {
     static const struct terms terms[] = {
         { { CONSISTENCY_ASYNC, 0 }, 0, NULL },
@@ -253,7 +248,6 @@ static void what_is_read_stays_V1(void **state)
         { { CONSISTENCY_ASYNC, 0 }, TR_COPIES, sends_long_lent },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {
         struct bench *b = open_bench(&terms[i]);
         assert_int_equal(b->server[0]->versions.n_others, N_WORKERS - 1);
@@ -263,12 +257,11 @@ static void what_is_read_stays_V1(void **state)
 }
 
 /* Rounds of two workers, and the third one's late push, whose answer it has for long. */
-static void rounds_make_versions_too_V1(void **state)
+UNIT_TEST(rounds_make_versions_too_V1)
 {
     const struct terms terms = { { CONSISTENCY_SYNC, 1 }, 0, NULL };
     struct bench *b = open_bench(&terms);
 
-    (void)state;
     for (uint32_t step = 0; step < N_STEPS; step++) {
         const int slot[N_WORKERS] = { step == 0 ? -1 : 0, step == 0 ? -1 : 3, -1 };
         push(b, 2, 2, LONG, step);
@@ -288,12 +281,11 @@ static void rounds_make_versions_too_V1(void **state)
 }
 
 /* Who pushes again, in whatever slot, or is lost, has ended what it held: V2. Else updates are in place: V1. */
-static void what_nobody_holds_is_changed_in_place_V1_V2(void **state)
+UNIT_TEST(what_nobody_holds_is_changed_in_place_V1_V2)
 {
     struct bench *b = open_bench(&async);
     const float *first = server_param(b->server[0], LONG);
 
-    (void)state;
     push(b, 0, 0, LONG, 0);
     push(b, 0, 5, LONG, 1);
     assert_int_equal(b->n_ended, 1);
@@ -316,12 +308,11 @@ static void what_nobody_holds_is_changed_in_place_V1_V2(void **state)
 }
 
 /* Where nothing is sent from where it is, or nobody pushes before all have read, there is one version. */
-static void others_have_one_version_V2(void **state)
+UNIT_TEST(others_have_one_version_V2)
 {
     const struct terms one[] = { { { CONSISTENCY_ASYNC, 0 }, TR_COPIES, NULL }, { { CONSISTENCY_SYNC, 0 }, 0, NULL } };
     const struct terms some = { { CONSISTENCY_ASYNC, 0 }, TR_COPIES, sends_long_lent };
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct bench *b = open_bench(&one[i]);
         assert_int_equal(b->server[0]->versions.n_others, 0);
@@ -342,13 +333,12 @@ static void others_have_one_version_V2(void **state)
 }
 
 /* Chunks in different versions are whole in what worker 0 looks at. */
-static void a_slice_is_gathered(void **state)
+UNIT_TEST(a_slice_is_gathered)
 {
     const struct ps_header look = { .op = PS_LOOK };
     struct arrival a = { .message.peer = 0, .worker = 0 };
     struct bench *b = open_bench(&async);
 
-    (void)state;
     slow_reader(b);
     for (int w = 1; w < N_WORKERS; w++) {
         push(b, w, 6, SHORT, 0);
@@ -371,7 +361,7 @@ static uint64_t tell_test_clock(struct world *w)
 
 /* Each push is seen after its transit, and served at now_ns. A server that waited for it saw it arrive, however long
  * that took: transit is no wait. A busy server saw it late: it came after the least transit so far. */
-static void a_push_waits_from_its_arrival_on(void **state)
+UNIT_TEST(a_push_waits_from_its_arrival_on)
 {
     static const struct {
         int worker;
@@ -392,7 +382,6 @@ static void a_push_waits_from_its_arrival_on(void **state)
     struct bench *b = open_bench(&async);
     struct world_ops ops = *b->world[0].ops;
 
-    (void)state;
     ops.now_ns = tell_test_clock;
     for (int i = 0; i < N_SERVERS; i++)
         b->world[i].ops = &ops;
@@ -414,16 +403,4 @@ static void a_push_waits_from_its_arrival_on(void **state)
     close_bench(b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_push_waits_from_its_arrival_on),
-        cmocka_unit_test(what_is_read_stays_V1),
-        cmocka_unit_test(rounds_make_versions_too_V1),
-        cmocka_unit_test(what_nobody_holds_is_changed_in_place_V1_V2),
-        cmocka_unit_test(others_have_one_version_V2),
-        cmocka_unit_test(a_slice_is_gathered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("version")

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cluster_test.c - cluster descriptions: the right ones, each wrong one's message, and thousands of broken ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/cluster_keys.h"
 
@@ -62,12 +57,11 @@ static void edit(char *out, size_t n_bytes, int line, const char *replacement)
     }
 }
 
-static void a_valid_file_is_read(void **state)
+UNIT_TEST(a_valid_file_is_read)
 {
     struct cluster c;
     char said[512];
 
-    (void)state;
     assert_int_equal(load(&c, valid, strlen(valid), said, sizeof said), RC_OK);
     assert_string_equal(c.name, "four-nodes");
     assert_int_equal(c.n_hosts, 4);
@@ -78,14 +72,13 @@ static void a_valid_file_is_read(void **state)
     assert_true(c.flops_per_s == 20e9 && c.memory_bytes_per_s == 8e9);
 }
 
-static void optional_keys_have_defaults(void **state)
+UNIT_TEST(optional_keys_have_defaults)
 {
     static const char text[] = "{hosts_count: 0, ranks_per_host_count: 4, link_bits_per_s: 25e9,\n"
                                " link_latency_s: 1e-6, flops_per_s: 1, memory_bytes_per_s: 1}\n";
     struct cluster c, standard;
     char said[512];
 
-    (void)state;
     cluster_default(&standard);
     assert_int_equal(load(&c, text, strlen(text), said, sizeof said), RC_OK);
     assert_string_equal(c.name, "unnamed");
@@ -95,27 +88,25 @@ static void optional_keys_have_defaults(void **state)
     assert_true(c.local_latency_s == standard.local_latency_s);
 }
 
-static void all_missing_keys_are_named(void **state)
+UNIT_TEST(all_missing_keys_are_named)
 {
     static const char text[] = "{name: a, link_latency_s: 1e-6}\n";
     struct cluster c;
     char said[512];
 
-    (void)state;
     assert_int_equal(load(&c, text, strlen(text), said, sizeof said), RC_INVAL);
     assert_string_equal(said, ":1: hosts_count, ranks_per_host_count, link_bits_per_s: are missing; the file ends "
                               "without them");
 }
 
 /* Without rates computing takes no time, until one is set; who computes does not take such a description. */
-static void rates_of_computing_may_be_missing(void **state)
+UNIT_TEST(rates_of_computing_may_be_missing)
 {
     static const char text[] =
         "{hosts_count: 0, ranks_per_host_count: 4, link_bits_per_s: 25e9, link_latency_s: 1e-6}\n";
     struct cluster c;
     char said[512];
 
-    (void)state;
     assert_int_equal(load(&c, text, strlen(text), said, sizeof said), RC_OK);
     assert_true(c.flops_per_s > 1e23 && c.memory_bytes_per_s > 1e17);
     assert_int_equal(cluster_check_compute(&c), RC_INVAL);
@@ -126,11 +117,10 @@ static void rates_of_computing_may_be_missing(void **state)
     assert_int_equal(cluster_check_compute(&c), RC_OK);
 }
 
-static void examples_are_valid(void **state)
+UNIT_TEST(examples_are_valid)
 {
     struct cluster c;
 
-    (void)state;
     assert_int_equal(cluster_load(&c, NULL, PRESETS "/ethernet-1g.yaml"), RC_OK);
     assert_string_equal(c.name, "ethernet-1g");
     assert_int_equal(c.n_hosts * c.n_ranks_per_host, 8);
@@ -141,7 +131,7 @@ static void examples_are_valid(void **state)
     assert_true(c.link_bytes_per_s == 25e9 / 8);
 }
 
-static void each_error_names_line_and_key(void **state)
+UNIT_TEST(each_error_names_line_and_key)
 {
     static const struct {
         int line;
@@ -191,7 +181,6 @@ static void each_error_names_line_and_key(void **state)
     char text[1024], said[512];
     struct cluster c;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         memset(&c, 0x5a, sizeof c);
         edit(text, sizeof text, wrong[i].line, wrong[i].replacement);
@@ -204,12 +193,11 @@ static void each_error_names_line_and_key(void **state)
     }
 }
 
-static void unreadable_files_are_named(void **state)
+UNIT_TEST(unreadable_files_are_named)
 {
     struct cluster c;
     char said[512];
 
-    (void)state;
     assert_int_equal(cluster_load(&c, NULL, "no/such/file.yaml"), RC_INVAL);
     assert_names(rc_message(), "no/such/file.yaml:");
     assert_int_equal(cluster_load(&c, NULL, "/"), RC_INVAL);
@@ -222,13 +210,12 @@ static void unreadable_files_are_named(void **state)
     assert_string_equal(said, ":1: use lines of the form key: value");
 }
 
-static void a_long_file_is_refused(void **state)
+UNIT_TEST(a_long_file_is_refused)
 {
     const size_t n_bytes = (size_t)10 << 20;
     char *text = malloc(n_bytes), said[512];
     struct cluster c;
 
-    (void)state;
     assert_non_null(text);
     memset(text, '\n', n_bytes);
     assert_int_equal(load(&c, text, n_bytes, said, sizeof said), RC_INVAL);
@@ -238,11 +225,10 @@ static void a_long_file_is_refused(void **state)
     free(text);
 }
 
-static void ranks_must_fit(void **state)
+UNIT_TEST(ranks_must_fit)
 {
     struct cluster c;
 
-    (void)state;
     cluster_default(&c);
     assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS, CLUSTER_MAX_RANKS), RC_OK); /* as many hosts as needed */
     assert_int_equal(cluster_check(&c, CLUSTER_MAX_RANKS + 1, CLUSTER_MAX_RANKS + 1), RC_INVAL);
@@ -292,13 +278,12 @@ static size_t mutate(char *text, size_t n, size_t n_max, uint64_t seed)
     }
 }
 
-static void broken_files_give_one_line(void **state)
+UNIT_TEST(broken_files_give_one_line)
 {
     enum { N_FILES = 4000, TEXT_BYTES = 2048 };
     char text[TEXT_BYTES], said[600];
     int n_valid = 0, n_refused = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < N_FILES; i++) {
         size_t n = strlen(valid);
         struct cluster c;
@@ -359,11 +344,10 @@ static void assert_same(const struct known *read, const struct known *wanted)
     assert_true(read->cluster.assumed == wanted->cluster.assumed);
 }
 
-static void presets_come_back(void **state)
+UNIT_TEST(presets_come_back)
 {
     struct known k;
 
-    (void)state;
     for (int i = 0; cluster_preset_name(i); i++) {
         if (cluster_find(&k.cluster, &k.sources, cluster_preset_name(i)) != RC_OK)
             fail_msg("%s", rc_message());
@@ -375,11 +359,10 @@ static void presets_come_back(void **state)
     }
 }
 
-static void the_default_comes_back(void **state)
+UNIT_TEST(the_default_comes_back)
 {
     struct known k;
 
-    (void)state;
     if (cluster_find(&k.cluster, &k.sources, "") != RC_OK)
         fail_msg("%s", rc_message());
     struct known read = again(&k, NULL);
@@ -391,12 +374,11 @@ static void the_default_comes_back(void **state)
 }
 
 /* Values to the last digit, and names and comments that mean something in YAML. */
-static void nothing_is_taken_for_syntax(void **state)
+UNIT_TEST(nothing_is_taken_for_syntax)
 {
     static const char *const name[] = { "a: b", "x #y", "\"quoted\\", "- 1", "{}", "12", "no", "\xc3\xa4 b", "'", "|" };
     struct known k;
 
-    (void)state;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         cluster_default(&k.cluster);
         memset(&k.sources, 0, sizeof k.sources);
@@ -416,12 +398,11 @@ static void nothing_is_taken_for_syntax(void **state)
 }
 
 /* 255 bytes, wrapped over lines, come back as one; an assumed value says so even where its source does not. */
-static void long_sources_are_wrapped(void **state)
+UNIT_TEST(long_sources_are_wrapped)
 {
     const int key = cluster_key_find("flops_per_s"), other = cluster_key_find("memory_bytes_per_s");
     struct known k;
 
-    (void)state;
     cluster_default(&k.cluster);
     memset(&k.sources, 0, sizeof k.sources);
     for (size_t i = 0; i < CLUSTER_SOURCE_BYTES - 1; i++)
@@ -435,11 +416,10 @@ static void long_sources_are_wrapped(void **state)
     assert_string_equal(read.sources.text[other], "assumed: no link to measure");
 }
 
-static void errors_name_the_file_and_leave_none(void **state)
+UNIT_TEST(errors_name_the_file_and_leave_none)
 {
     struct known k;
 
-    (void)state;
     cluster_default(&k.cluster);
     memset(&k.sources, 0, sizeof k.sources);
     assert_int_equal(cluster_write(&k.cluster, &k.sources, NULL, "no-such-folder/c.yaml"), RC_INVAL);
@@ -449,25 +429,4 @@ static void errors_name_the_file_and_leave_none(void **state)
     assert_int_not_equal(access("cluster-write-test.yaml", F_OK), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_valid_file_is_read),
-        cmocka_unit_test(optional_keys_have_defaults),
-        cmocka_unit_test(all_missing_keys_are_named),
-        cmocka_unit_test(rates_of_computing_may_be_missing),
-        cmocka_unit_test(examples_are_valid),
-        cmocka_unit_test(each_error_names_line_and_key),
-        cmocka_unit_test(unreadable_files_are_named),
-        cmocka_unit_test(a_long_file_is_refused),
-        cmocka_unit_test(ranks_must_fit),
-        cmocka_unit_test(broken_files_give_one_line),
-        cmocka_unit_test(presets_come_back),
-        cmocka_unit_test(the_default_comes_back),
-        cmocka_unit_test(nothing_is_taken_for_syntax),
-        cmocka_unit_test(long_sources_are_wrapped),
-        cmocka_unit_test(errors_name_the_file_and_leave_none),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("cluster")

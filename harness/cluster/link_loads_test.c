@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link_loads_test.c - loads of links, worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/topology.h"
 
 static struct topology job(int n_workers, int n_ranks, const char *settings)
@@ -36,12 +32,11 @@ static void assert_load(const struct link_loads *l, int kind, int index, double 
     "ranks_per_host_count=2,link_bits_per_s=8e9,protocol=tcp,tcp_rate_ratio=0.5,tcp_message_s=1e-3," \
     "tcp_process_bytes_per_s=2e9,staging_bytes_per_s=4e9,local_bytes_per_s=1e10,local_sharing=rank"
 
-static void messages_load_what_they_cross(void **state)
+UNIT_TEST(messages_load_what_they_cross)
 {
     const struct topology t = job(4, 4, SETTINGS);
     struct link_loads l;
 
-    (void)state;
     assert_int_equal(link_loads_open(&l, &t), RC_OK);
     for (int k = 0; k < N_LOADS; k++)
         assert_load(&l, k, 0, 0, 0);
@@ -66,14 +61,13 @@ static void messages_load_what_they_cross(void **state)
 }
 
 /* Groups, two cards of a host, servers; a link that messages do not share has no load. */
-static void servers_groups_and_cards(void **state)
+UNIT_TEST(servers_groups_and_cards)
 {
     const struct topology t = job(3, 4,
                                   "hosts_count=2,ranks_per_host_count=2,hosts_per_group_count=1,nics_per_host_count=2,"
                                   "link_bits_per_s=8e9,oversubscription_ratio=4");
     struct link_loads l;
 
-    (void)state;
     assert_int_equal(link_loads_open(&l, &t), RC_OK);
     link_loads_add(&l, 0, 3, 1000000000);
     link_loads_add(&l, 1, 3, 1000000000);
@@ -91,13 +85,12 @@ static void servers_groups_and_cards(void **state)
 }
 
 /* A card that carries 1.5 times as much both ways as one way. */
-static void cards_that_are_not_full_duplex(void **state)
+UNIT_TEST(cards_that_are_not_full_duplex)
 {
     const struct topology t =
         job(2, 2, "hosts_count=2,ranks_per_host_count=1,link_bits_per_s=8e9,link_duplex_ratio=1.5");
     struct link_loads l;
 
-    (void)state;
     assert_int_equal(link_loads_open(&l, &t), RC_OK);
     link_loads_add(&l, 0, 1, 1500000000);
     link_loads_add(&l, 1, 0, 3000000000);
@@ -106,22 +99,11 @@ static void cards_that_are_not_full_duplex(void **state)
     link_loads_close(&l);
 }
 
-static void kinds_have_names(void **state)
+UNIT_TEST(kinds_have_names)
 {
-    (void)state;
     for (int a = 0; a < N_LOADS; a++)
         for (int b = 0; b < a; b++)
             assert_string_not_equal(load_kind_name(a), load_kind_name(b));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_load_what_they_cross),
-        cmocka_unit_test(servers_groups_and_cards),
-        cmocka_unit_test(cards_that_are_not_full_duplex),
-        cmocka_unit_test(kinds_have_names),
-    };
-
-    return cmocka_run_group_tests_name("link_loads", tests, NULL, NULL);
-}
+UNIT_MAIN("link_loads")

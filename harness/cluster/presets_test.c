@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* presets_test.c - presets, --cluster-set, sources and assumptions; and thousands of presets with a few bytes broken.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +8,7 @@
 
 #include "harness/base/rng.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/cluster_presets.h"
 
@@ -36,7 +32,7 @@ static bool is_assumed(const struct cluster *c, const char *key)
     return false;
 }
 
-static void presets_say_what_they_are(void **state)
+UNIT_TEST(presets_say_what_they_are)
 {
     static const struct {
         const char *name;
@@ -53,7 +49,6 @@ static void presets_say_what_they_are(void **state)
     };
     int n_presets = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const struct cluster c = preset(known[i].name, NULL);
         assert_string_equal(c.name, known[i].name);
@@ -70,11 +65,10 @@ static void presets_say_what_they_are(void **state)
 }
 
 /* Each value of a preset has a source, and is assumed or not by it. */
-static void each_value_of_a_preset_has_its_source(void **state)
+UNIT_TEST(each_value_of_a_preset_has_its_source)
 {
     static struct cluster_sources sources;
 
-    (void)state;
     for (int p = 0; cluster_preset_name(p); p++) {
         const struct cluster c = preset(cluster_preset_name(p), &sources);
         for (int i = 1; i < CLUSTER_N_KEYS; i++) { /* but for the name */
@@ -100,13 +94,12 @@ static void each_value_of_a_preset_has_its_source(void **state)
     assert_false(is_assumed(&c, "tcp_message_s")); /* has no effect */
 }
 
-static void settings_change_values(void **state)
+UNIT_TEST(settings_change_values)
 {
     static struct cluster_sources sources;
     struct cluster c = preset("pascal-25g-roce", &sources);
     char text[64];
 
-    (void)state;
     assert_int_equal(cluster_set(&c, &sources, ""), RC_OK);
     assert_int_equal(cluster_set(&c, &sources, "protocol=tcp,link_bits_per_s=100e9,name=my own,link_latency_s=3e-6"),
                      RC_OK);
@@ -144,7 +137,7 @@ static void settings_change_values(void **state)
     "server_memory_bytes_per_s, server_local_bytes_per_s, server_aggregation, server_placement, "           \
     "job_placement, start, jitter and 5 more"
 
-static void wrong_settings_are_named(void **state)
+UNIT_TEST(wrong_settings_are_named)
 {
     static const struct {
         const char *settings, *message;
@@ -181,7 +174,6 @@ static void wrong_settings_are_named(void **state)
     };
     const struct cluster before = preset("piz-daint", NULL);
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct cluster c = before;
         assert_int_equal(cluster_set(&c, NULL, wrong[i].settings), RC_INVAL);
@@ -203,11 +195,10 @@ static void wrong_settings_are_named(void **state)
     assert_names(rc_message(), "cluster piz-daint: stragglers_count ... 5 ... 4 workers");
 }
 
-static void unknown_presets_are_told_the_nearest(void **state)
+UNIT_TEST(unknown_presets_are_told_the_nearest)
 {
     struct cluster c;
 
-    (void)state;
     assert_int_equal(cluster_find(&c, NULL, "pascal-25g"), RC_INVAL);
     assert_names(rc_message(), "pascal-25g: ... pascal-25g-roce ... ethernet-1g, h200-400g, laptop, pascal-25g-roce, "
                                "pascal-40g-tcp, piz-daint, rdma-25g-4x4");
@@ -218,7 +209,7 @@ static void unknown_presets_are_told_the_nearest(void **state)
 }
 
 /* Presets are messages' files, and what contradicts is told with the line of the key. */
-static void errors_in_text_name_the_line(void **state)
+UNIT_TEST(errors_in_text_name_the_line)
 {
     static const char valid[] = "hosts_count: 2\nranks_per_host_count: 2\nlink_bits_per_s: 1e9\nlink_latency_s: 1e-6\n"
                                 "flops_per_s: 1\nmemory_bytes_per_s: 1\n";
@@ -235,7 +226,6 @@ static void errors_in_text_name_the_line(void **state)
     char text[512];
     struct cluster c;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const int n = snprintf(text, sizeof text, "%s%s", valid, wrong[i].added);
         assert_int_equal(cluster_parse(&c, NULL, "made", text, (size_t)n), RC_INVAL);
@@ -249,12 +239,11 @@ static void errors_in_text_name_the_line(void **state)
 }
 
 /* cluster.B2, and every value there and back. */
-static void the_table_is_sound(void **state)
+UNIT_TEST(the_table_is_sound)
 {
     struct cluster c, again;
     char text[64];
 
-    (void)state;
     cluster_default(&c);
     memset(&again, 0, sizeof again);
     for (int i = 0; i < CLUSTER_N_KEYS; i++) {
@@ -279,7 +268,7 @@ static void the_table_is_sound(void **state)
 }
 
 /* Bytes overwritten, or the end cut off: refused in one line, or a description whose values are in range. */
-static void broken_presets_give_one_line(void **state)
+UNIT_TEST(broken_presets_give_one_line)
 {
     enum { N_TRIES = 3000 };
     static const char alphabet[] = "0123456789eE+-.:#{}[]\"'\\,&*!|>%@` \n\t_azn?\0\x01\x80\xff";
@@ -287,7 +276,6 @@ static void broken_presets_give_one_line(void **state)
     const struct cluster_preset *p = cluster_presets;
     int n_valid = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < N_TRIES; i++, p = p[1].name ? p + 1 : cluster_presets) {
         char *text = malloc(p->n_bytes); /* of its own size, so that a sanitizer sees who reads on */
         size_t n = p->n_bytes;
@@ -316,18 +304,4 @@ static void broken_presets_give_one_line(void **state)
     assert_true(n_valid > N_TRIES / 10 && n_valid < N_TRIES / 10 * 9); /* both kinds were tried */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(presets_say_what_they_are),
-        cmocka_unit_test(each_value_of_a_preset_has_its_source),
-        cmocka_unit_test(settings_change_values),
-        cmocka_unit_test(wrong_settings_are_named),
-        cmocka_unit_test(unknown_presets_are_told_the_nearest),
-        cmocka_unit_test(errors_in_text_name_the_line),
-        cmocka_unit_test(the_table_is_sound),
-        cmocka_unit_test(broken_presets_give_one_line),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("presets")

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_test.c - where ranks are, what a message crosses, and noise: values worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/topology.h"
@@ -61,22 +57,20 @@ static const char *listed(const struct topology *t, int n, int (*of)(const struc
     return text;
 }
 
-static void ranks_fill_hosts_in_order_D1(void **state)
+UNIT_TEST(ranks_fill_hosts_in_order_D1)
 {
     const struct topology t = job(4, 7, "ranks_per_host_count=3");
 
-    (void)state;
     assert_string_equal(listed(&t, 7, topology_slot), "0 0 0 1 1 1 2");
     assert_string_equal(listed(&t, 7, topology_host_rank), "0 1 2 0 1 2 0");
     assert_string_equal(listed(&t, 3, topology_n_host_ranks), "3 3 1");
     assert_int_equal(t.n_slots, 3);
 }
 
-static void servers_are_beside_workers_D1(void **state)
+UNIT_TEST(servers_are_beside_workers_D1)
 {
     const struct topology t = job(5, 9, "ranks_per_host_count=3,server_placement=beside,hosts_count=2");
 
-    (void)state;
     assert_int_equal(t.n_slots, 2); /* of 5 workers; the 4 servers take turns */
     assert_string_equal(listed(&t, 9, topology_slot), "0 0 0 1 1 0 1 0 1");
     assert_string_equal(listed(&t, 9, topology_host_rank), "0 1 2 0 1 3 2 4 3");
@@ -93,16 +87,15 @@ static void servers_are_beside_workers_D1(void **state)
     assert_string_equal(listed(&one, 1, topology_n_host_ranks), "7");
 }
 
-static void cards_take_turns(void **state)
+UNIT_TEST(cards_take_turns)
 {
     const struct topology t = job(6, 6, "ranks_per_host_count=6,nics_per_host_count=4");
 
-    (void)state;
     assert_string_equal(listed(&t, 6, topology_nic), "0 1 2 3 0 1");
 }
 
 /* 2 of the 4 hosts of workers, a quarter of the rate both ways; a server's host is none of them. */
-static void some_links_are_slow(void **state)
+UNIT_TEST(some_links_are_slow)
 {
     const struct topology t = job(8, 10,
                                   "ranks_per_host_count=2,slow_links_count=2,slow_link_ratio=4,"
@@ -110,7 +103,6 @@ static void some_links_are_slow(void **state)
     struct topology other = t;
     int n_slow = 0, n_moved = 0;
 
-    (void)state;
     for (int slot = 0; slot < 5; slot++) {
         const double ratio = topology_slow_ratio(&t, slot);
         struct topology_link link[TOPOLOGY_MAX_END];
@@ -128,12 +120,11 @@ static void some_links_are_slow(void **state)
     assert_true(n_moved > 3 && n_moved < 17); /* drawn */
 }
 
-static void jobs_are_packed_spread_or_drawn(void **state)
+UNIT_TEST(jobs_are_packed_spread_or_drawn)
 {
     static const char groups_of_4[] = "hosts_count=10,hosts_per_group_count=4";
     char settings[128];
 
-    (void)state;
     const struct topology packed = job(10, 10, groups_of_4);
     assert_string_equal(listed(&packed, 10, topology_host), "0 1 2 3 4 5 6 7 8 9");
     assert_string_equal(listed(&packed, 10, topology_group), "0 0 0 0 1 1 1 1 2 2");
@@ -157,14 +148,13 @@ static void jobs_are_packed_spread_or_drawn(void **state)
     assert_string_equal(listed(&few, 3, topology_host), "0 2 1");
 }
 
-static void a_message_crosses_cards_and_groups_D2(void **state)
+UNIT_TEST(a_message_crosses_cards_and_groups_D2)
 {
     const struct topology t = job(8, 8,
                                   "ranks_per_host_count=2,hosts_per_group_count=2,oversubscription_ratio=4,"
                                   "group_latency_s=4e-6,link_bits_per_s=8e9,link_latency_s=2e-6");
     struct topology_link link[TOPOLOGY_MAX_PATH];
 
-    (void)state;
     assert_string_equal(path_text(&t, 0, 1), "local 0 alone");
     assert_string_equal(path_text(&t, 1, 2), "up 0, down 1");
     assert_string_equal(path_text(&t, 0, 7), "up 0, gup 0, gdown 1, down 3");
@@ -178,16 +168,15 @@ static void a_message_crosses_cards_and_groups_D2(void **state)
     assert_near(topology_message_time_s(&t, 0, 1, 1e6), 1e-6 + 1e6 / 5e9);
 }
 
-static void cards_are_told_apart_by_host(void **state)
+UNIT_TEST(cards_are_told_apart_by_host)
 {
     const struct topology t = job(6, 6, "ranks_per_host_count=3,nics_per_host_count=2");
 
-    (void)state;
     assert_string_equal(path_text(&t, 1, 4), "up 1, down 3");
     assert_string_equal(path_text(&t, 2, 3), "up 0, down 2");
 }
 
-static void cards_carry_less_both_ways_D2(void **state)
+UNIT_TEST(cards_carry_less_both_ways_D2)
 {
     const struct topology t = job(4, 4,
                                   "ranks_per_host_count=2,link_bits_per_s=8e9,link_latency_s=2e-6,"
@@ -195,7 +184,6 @@ static void cards_carry_less_both_ways_D2(void **state)
                                   "tcp_process_bytes_per_s=1e9,tcp_latency_s=0,tcp_message_s=0");
     struct topology_link link[TOPOLOGY_MAX_PATH];
 
-    (void)state;
     assert_string_equal(path_text(&t, 1, 2), "process 1, both 0, up 0, down 1, both 1, process 2");
     assert_int_equal(topology_path(&t, 1, 2, link), 6);
     assert_near(link[1].bytes_per_s, 0.75e9); /* of 0.5 GB/s one way */
@@ -205,25 +193,23 @@ static void cards_carry_less_both_ways_D2(void **state)
     assert_string_equal(path_text(&full, 0, 1), "up 0, down 1");
 }
 
-static void workers_stage_servers_do_not_D3(void **state)
+UNIT_TEST(workers_stage_servers_do_not_D3)
 {
     const struct topology t =
         job(2, 3, "staging_bytes_per_s=1e8,staging_latency_s=3e-6,link_bits_per_s=8e9,link_latency_s=2e-6");
 
-    (void)state;
     assert_string_equal(path_text(&t, 0, 1), "out 0, up 0, down 1, in 1");
     assert_string_equal(path_text(&t, 1, 2), "out 1, up 1, down 2");
     assert_near(topology_message_time_s(&t, 0, 1, 1e6), 2e-6 + 2 * 3e-6 + 1e6 / 1e8);
 }
 
-static void protocols_cost_what_they_say_D4(void **state)
+UNIT_TEST(protocols_cost_what_they_say_D4)
 {
     static const char *const protocol[] = { "bare", "tcp", "rdma", "grpc" };
     static const double message_s[] = { 0, 1e-6, 2e-6, 4e-6 }, rate_ratio[] = { 1, 0.5, 0.8, 0.25 },
                         latency_s[] = { 0, 10e-6, 20e-6, 40e-6 };
     char settings[512];
 
-    (void)state;
     for (int p = 0; p < 4; p++) {
         snprintf(settings, sizeof settings,
                  "ranks_per_host_count=2,link_bits_per_s=8e9,link_latency_s=2e-6,tcp_message_s=1e-6,"
@@ -246,14 +232,13 @@ static void protocols_cost_what_they_say_D4(void **state)
     assert_string_equal(path_text(&tcp, 0, 3), "process 0, up 0, down 1, process 3");
 }
 
-static void senders_wait_for_what_is_longer_than_eager(void **state)
+UNIT_TEST(senders_wait_for_what_is_longer_than_eager)
 {
     const struct topology t = job(4, 4, "ranks_per_host_count=2,protocol=tcp,tcp_eager_bytes=1000,rdma_eager_bytes=10");
     const struct topology grpc = job(4, 4, "ranks_per_host_count=2,protocol=grpc,grpc_eager_bytes=1000");
     const struct topology none = job(4, 4, "ranks_per_host_count=2,protocol=tcp");
     const struct topology bare = job(4, 4, "ranks_per_host_count=2,protocol=bare,tcp_eager_bytes=1000");
 
-    (void)state;
     assert_false(topology_sender_waits(&t, 0, 2, 1000));
     assert_true(topology_sender_waits(&t, 0, 2, 1001));
     assert_false(topology_sender_waits(&t, 0, 1, 1001));
@@ -262,12 +247,11 @@ static void senders_wait_for_what_is_longer_than_eager(void **state)
     assert_false(topology_sender_waits(&bare, 0, 2, 1e15));
 }
 
-static void hosts_share_within_as_told(void **state)
+UNIT_TEST(hosts_share_within_as_told)
 {
     const struct topology rank = job(4, 4, "ranks_per_host_count=2,local_sharing=rank");
     const struct topology host = job(4, 4, "ranks_per_host_count=2,local_sharing=host");
 
-    (void)state;
     assert_string_equal(path_text(&rank, 3, 2), "local 3, local-in 2");
     assert_string_equal(path_text(&host, 3, 2), "local 1");
     assert_near(topology_message_time_s(&rank, 3, 2, 1e6), 1e-6 + 1e6 / 5e9);
@@ -275,14 +259,13 @@ static void hosts_share_within_as_told(void **state)
 }
 
 /* A server is in the memory of its host: a worker's own link is the slower one, whatever others do. */
-static void servers_are_in_the_memory_of_their_host(void **state)
+UNIT_TEST(servers_are_in_the_memory_of_their_host)
 {
     const struct topology t = job(4, 5,
                                   "ranks_per_host_count=4,server_placement=beside,local_sharing=rank,"
                                   "local_bytes_per_s=10e9,server_local_bytes_per_s=40e9");
     struct topology_link link[TOPOLOGY_MAX_PATH];
 
-    (void)state;
     for (int is_pull = 0; is_pull < 2; is_pull++) {
         assert_int_equal(topology_path(&t, is_pull ? 4 : 2, is_pull ? 2 : 4, link), 2);
         assert_near(link[is_pull].bytes_per_s, 10e9);
@@ -293,11 +276,10 @@ static void servers_are_in_the_memory_of_their_host(void **state)
     assert_near(link[1].bytes_per_s, 10e9);
 }
 
-static void workers_start_spread(void **state)
+UNIT_TEST(workers_start_spread)
 {
     struct cluster c;
 
-    (void)state;
     cluster_default(&c);
     assert_near(noise_start_ratio(&c, 3, 4, 0), 1);
     assert_int_equal(cluster_set(&c, NULL, "start=spread"), RC_OK);
@@ -308,13 +290,12 @@ static void workers_start_spread(void **state)
     assert_near(noise_start_ratio(&c, 5, 4, 0), 1);  /* a server */
 }
 
-static void stragglers_are_as_many_as_told(void **state)
+UNIT_TEST(stragglers_are_as_many_as_told)
 {
     const struct topology t = job(100, 104, "stragglers_count=7,straggler_ratio=3");
     struct cluster other = t.cluster;
     int n_slow = 0, n_moved = 0;
 
-    (void)state;
     other.seed = 2;
     for (int r = 0; r < 100; r++) {
         const double ratio = noise_straggler_ratio(&t.cluster, r, 100);
@@ -329,7 +310,7 @@ static void stragglers_are_as_many_as_told(void **state)
 }
 
 /* The mean of each distribution is 1 + jitter_ratio; that of their squares tells them apart. */
-static void jitter_has_its_mean_V2(void **state)
+UNIT_TEST(jitter_has_its_mean_V2)
 {
     enum { N_RANKS = 20, N_STEPS = 10000 };
     /* of (draw of mean 1) squared: exponential 2, half normal pi/2, lognormal e */
@@ -338,7 +319,6 @@ static void jitter_has_its_mean_V2(void **state)
     };
     static const char *const name[] = { "none", "exponential", "halfnormal", "lognormal" };
 
-    (void)state;
     for (int d = JITTER_EXPONENTIAL; d <= JITTER_LOGNORMAL; d++) {
         char settings[64];
         double sum = 0, squares = 0;
@@ -359,12 +339,11 @@ static void jitter_has_its_mean_V2(void **state)
     }
 }
 
-static void jitter_is_of_rank_and_step_V1(void **state)
+UNIT_TEST(jitter_is_of_rank_and_step_V1)
 {
     const struct topology t = job(2, 2, "jitter=exponential,jitter_ratio=0.1");
     struct cluster other = t.cluster;
 
-    (void)state;
     other.seed = 2;
     const double ratio = noise_step_ratio(&t.cluster, 1, 7);
     assert_true(ratio == noise_step_ratio(&t.cluster, 1, 7));
@@ -373,27 +352,4 @@ static void jitter_is_of_rank_and_step_V1(void **state)
     assert_true(noise_step_ratio(&t.cluster, 1, -1) == 1); /* outside of steps */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_fill_hosts_in_order_D1),
-        cmocka_unit_test(servers_are_beside_workers_D1),
-        cmocka_unit_test(cards_take_turns),
-        cmocka_unit_test(some_links_are_slow),
-        cmocka_unit_test(jobs_are_packed_spread_or_drawn),
-        cmocka_unit_test(a_message_crosses_cards_and_groups_D2),
-        cmocka_unit_test(cards_are_told_apart_by_host),
-        cmocka_unit_test(cards_carry_less_both_ways_D2),
-        cmocka_unit_test(workers_stage_servers_do_not_D3),
-        cmocka_unit_test(protocols_cost_what_they_say_D4),
-        cmocka_unit_test(senders_wait_for_what_is_longer_than_eager),
-        cmocka_unit_test(hosts_share_within_as_told),
-        cmocka_unit_test(servers_are_in_the_memory_of_their_host),
-        cmocka_unit_test(workers_start_spread),
-        cmocka_unit_test(stragglers_are_as_many_as_told),
-        cmocka_unit_test(jitter_has_its_mean_V2),
-        cmocka_unit_test(jitter_is_of_rank_and_step_V1),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("topology")

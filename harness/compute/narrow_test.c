@@ -4,15 +4,10 @@
  * floats beside these; then every build of the loops that this CPU can run, against the functions.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/compute/cpu/kernels.h"
 #include "harness/compute/narrow.h"
 
@@ -48,9 +43,8 @@ static double value_of(uint16_t half, enum wire_format format)
                          : ldexp(fraction + (1 << n_fraction), exponent - bias - n_fraction);
 }
 
-static void every_value_is_exact_and_comes_back(void **state)
+UNIT_TEST(every_value_is_exact_and_comes_back)
 {
-    (void)state;
     for (enum wire_format format = WIRE_F16; format <= WIRE_BF16; format++)
         for (uint32_t half = 0; half <= infinity_of(format); half++) {
             const float x = widened((uint16_t)half, format);
@@ -63,9 +57,8 @@ static void every_value_is_exact_and_comes_back(void **state)
         }
 }
 
-static void the_nearest_and_of_two_the_even_one(void **state)
+UNIT_TEST(the_nearest_and_of_two_the_even_one)
 {
-    (void)state;
     for (enum wire_format format = WIRE_F16; format <= WIRE_BF16; format++)
         for (uint16_t half = 0; half + 1 < infinity_of(format); half++) {
             const float below = widened(half, format), above = widened(half + 1, format);
@@ -80,11 +73,10 @@ static void the_nearest_and_of_two_the_even_one(void **state)
         }
 }
 
-static void what_is_too_large_is_the_largest(void **state)
+UNIT_TEST(what_is_too_large_is_the_largest)
 {
     static const float large[] = { 65504.0f, 65519.9f, 65520.0f, 65536.0f, 1e6f, 1e30f, 3.402823466e38f };
 
-    (void)state;
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         assert_true(widened(narrowed(large[i], WIRE_F16), WIRE_F16) == 65504.0f);
         assert_true(widened(narrowed(-large[i], WIRE_F16), WIRE_F16) == -65504.0f);
@@ -93,11 +85,10 @@ static void what_is_too_large_is_the_largest(void **state)
     assert_int_equal(narrowed(-3.402823466e38f, WIRE_BF16), 0xff7f);
 }
 
-static void nan_and_infinity_stay(void **state)
+UNIT_TEST(nan_and_infinity_stay)
 {
     static const uint32_t nan[] = { 0x7f800001, 0x7fc00000, 0x7fffffff, 0x7f802000, 0xff800001, 0xffffffff };
 
-    (void)state;
     for (enum wire_format format = WIRE_F16; format <= WIRE_BF16; format++) {
         for (size_t i = 0; i < sizeof nan / sizeof *nan; i++)
             assert_true(isnan(widened(narrowed(f32_of_bits(nan[i]), format), format)));
@@ -194,11 +185,10 @@ static void check_loops(const struct cpu_kernels *k, enum wire_format format, co
     free(sum);
 }
 
-static void all_builds_agree(void **state)
+UNIT_TEST(all_builds_agree)
 {
     float *x = calloc(N_VALUES, sizeof *x);
 
-    (void)state;
     assert_non_null(x);
     for (enum wire_format format = WIRE_F16; format <= WIRE_BF16; format++) {
         fill(x, format);
@@ -208,15 +198,4 @@ static void all_builds_agree(void **state)
     free(x);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_value_is_exact_and_comes_back),
-        cmocka_unit_test(the_nearest_and_of_two_the_even_one),
-        cmocka_unit_test(what_is_too_large_is_the_largest),
-        cmocka_unit_test(nan_and_infinity_stay),
-        cmocka_unit_test(all_builds_agree),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("narrow")

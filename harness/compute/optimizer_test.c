@@ -2,15 +2,10 @@
 /* optimizer_test.c - the steps of each rule against its formula in double, rates that change, cut ranges, kept state.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/optimizer.h"
 
 enum { N = 300, N_STEPS = 12 };
@@ -99,11 +94,10 @@ static void train(struct optimizer *o, float *param, int first_step, int end_ste
     }
 }
 
-static void each_rule_is_its_formula(void **state)
+UNIT_TEST(each_rule_is_its_formula)
 {
     struct compute *c = NULL;
 
-    (void)state;
     assert_int_equal(compute_open(&c, &compute_cpu, NULL), RC_OK);
     for (int kind = 0; kind < OPTIMIZER_N_KINDS; kind++) {
         struct optimizer o = { 0 };
@@ -135,14 +129,13 @@ static void reference_in_velocity(struct reference *r, int step)
 }
 
 /* Goyal et al. 2017, remark 2: with the rate in the velocity, momentum is to be corrected by the ratio of the rates. */
-static void momentum_correction_is_goyals(void **state)
+UNIT_TEST(momentum_correction_is_goyals)
 {
     struct reference r;
     float param[N];
     struct compute *c = NULL;
     struct optimizer o = { 0 };
 
-    (void)state;
     assert_true(rate(0) != rate(N_STEPS - 1));
     assert_int_equal(compute_open(&c, &compute_cpu, NULL), RC_OK);
     begin(&r, param, &rules[OPTIMIZER_MOMENTUM]);
@@ -156,12 +149,11 @@ static void momentum_correction_is_goyals(void **state)
 }
 
 /* Ranges with updates of their own are as if they were alone: OP1. */
-static void ranges_are_independent_OP1(void **state)
+UNIT_TEST(ranges_are_independent_OP1)
 {
     static const size_t cut[] = { 0, 1, 64, 65, 210, N };
     struct compute *c = NULL;
 
-    (void)state;
     assert_int_equal(compute_open(&c, &compute_cpu, NULL), RC_OK);
     for (int kind = 0; kind < OPTIMIZER_N_KINDS; kind++) {
         struct optimizer whole = { 0 }, cuts = { 0 };
@@ -188,12 +180,11 @@ static void ranges_are_independent_OP1(void **state)
     compute_close(&c);
 }
 
-static void what_is_kept_goes_on_alike(void **state)
+UNIT_TEST(what_is_kept_goes_on_alike)
 {
     static const int n_moments[OPTIMIZER_N_KINDS] = { 0, 1, 1, 2 };
     struct compute *c = NULL;
 
-    (void)state;
     assert_int_equal(compute_open(&c, &compute_cpu, NULL), RC_OK);
     for (int kind = 0; kind < OPTIMIZER_N_KINDS; kind++) {
         struct optimizer first = { 0 }, second = { 0 };
@@ -220,12 +211,11 @@ static void what_is_kept_goes_on_alike(void **state)
 }
 
 /* Each float that an update reads or writes, once: parameters and moments are both. */
-static void the_work_is_counted_hollow_too(void **state)
+UNIT_TEST(the_work_is_counted_hollow_too)
 {
     static const double n_floats[OPTIMIZER_N_KINDS] = { 3, 5, 5, 7 };
     const struct compute_backend *const backend[] = { &compute_cpu, &compute_hollow };
 
-    (void)state;
     for (int b = 0; b < 2; b++)
         for (int kind = 0; kind < OPTIMIZER_N_KINDS; kind++) {
             struct compute *c = NULL;
@@ -241,11 +231,10 @@ static void the_work_is_counted_hollow_too(void **state)
 }
 
 /* The values that the papers name. */
-static void the_list_makes_the_rules(void **state)
+UNIT_TEST(the_list_makes_the_rules)
 {
     const struct module *m;
 
-    (void)state;
     for (int i = 0; (m = optimizer_modules.at(i)); i++) {
         const struct optimizer_rule rule = optimizer_rule_of(m, 0.75);
         assert_int_equal(rule.kind, i);
@@ -259,13 +248,4 @@ static void the_list_makes_the_rules(void **state)
     assert_string_equal(optimizer_of_momentum(0.5)->name, "momentum");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rule_is_its_formula),       cmocka_unit_test(momentum_correction_is_goyals),
-        cmocka_unit_test(ranges_are_independent_OP1),     cmocka_unit_test(what_is_kept_goes_on_alike),
-        cmocka_unit_test(the_work_is_counted_hollow_too), cmocka_unit_test(the_list_makes_the_rules),
-    };
-
-    return cmocka_run_group_tests_name("optimizer", tests, NULL, NULL);
-}
+UNIT_MAIN("optimizer")

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buckets_test.c - which segments form a bucket, where a bucket is cut (exchange.B1 to B3), and the queue of chunks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/buckets.h"
 
 enum { N_SEGMENTS = 5 };
@@ -42,11 +37,10 @@ static void check_chunk(const struct buckets *b, size_t k, size_t offset_elems, 
     assert_int_equal(b->chunk[k].n_elems, n_elems);
 }
 
-static void one_bucket_is_all_B3(void **state)
+UNIT_TEST(one_bucket_is_all_B3)
 {
     struct buckets b;
 
-    (void)state;
     open_plan(&b, 0, 0);
     assert_int_equal(b.n_buckets, 1);
     assert_int_equal(b.n_chunks, 1);
@@ -56,12 +50,11 @@ static void one_bucket_is_all_B3(void **state)
 }
 
 /* A cut at parameter 14: what is before it and what is from it on share no bucket, however large one may be. */
-static void cut_is_between_buckets_B3(void **state)
+UNIT_TEST(cut_is_between_buckets_B3)
 {
     static const struct bucket_opts any = { 0, 0 }, of_13 = { 13 * sizeof(float), 8 * sizeof(float) };
     struct buckets b;
 
-    (void)state;
     assert_int_equal(buckets_open_cut(&b, layout, N_SEGMENTS, &any, 14), RC_OK);
     assert_int_equal(b.n_buckets, 2);
     assert_int_equal(b.n_chunks, 2);
@@ -80,11 +73,10 @@ static void cut_is_between_buckets_B3(void **state)
 }
 
 /* 13 parameters: 2 + 20 are too many, 20 alone are, 20 + 3 are, 3 + 10 are just right, 13 + 1 are too many. */
-static void buckets_are_filled_last_first(void **state)
+UNIT_TEST(buckets_are_filled_last_first)
 {
     struct buckets b;
 
-    (void)state;
     open_plan(&b, 13 * 4, 0);
     assert_int_equal(b.n_buckets, 4);
     check_bucket(&b, 0, 4, 1, 0, 1);
@@ -110,11 +102,10 @@ static void buckets_are_filled_last_first(void **state)
 }
 
 /* 20 parameters in chunks of at most 8: three, of 6, 7 and 7; a small bucket is not cut. */
-static void buckets_are_cut_into_equal_chunks(void **state)
+UNIT_TEST(buckets_are_cut_into_equal_chunks)
 {
     struct buckets b;
 
-    (void)state;
     open_plan(&b, 13 * 4, 8 * 4);
     assert_int_equal(b.n_buckets, 4);
     assert_int_equal(b.n_chunks, 7);
@@ -132,31 +123,28 @@ static void buckets_are_cut_into_equal_chunks(void **state)
     buckets_close(&b);
 }
 
-static void too_small_a_partition_is_refused(void **state)
+UNIT_TEST(too_small_a_partition_is_refused)
 {
     const struct bucket_opts opts = { 0, 3 };
     struct buckets b = { 0 };
 
-    (void)state;
     assert_int_equal(buckets_open(&b, layout, N_SEGMENTS, &opts), RC_INVAL);
     assert_null(b.chunk);
 }
 
-static void too_many_chunks_are_refused(void **state)
+UNIT_TEST(too_many_chunks_are_refused)
 {
     const struct segment huge = { 0, (size_t)1 << 40 };
     struct buckets b = { 0 };
 
-    (void)state;
     assert_int_equal(buckets_open(&b, &huge, 1, &(struct bucket_opts){ 0, 1024 }), RC_INVAL);
     assert_non_null(strstr(rc_message(), "into 4294967296 chunks; at most 2147483647"));
     assert_null(b.chunk);
 }
 
 /* exchange.B1, B2 of any layout and any options. */
-static void chunks_cover_every_parameter_once_B2(void **state)
+UNIT_TEST(chunks_cover_every_parameter_once_B2)
 {
-    (void)state;
     for (uint64_t run = 0; run < 300; run++) {
         const size_t n = 1 + rng_u64(run, RNG_TEST, 0) % 40;
         struct segment *s = calloc(n, sizeof *s);
@@ -194,13 +182,12 @@ static void chunks_cover_every_parameter_once_B2(void **state)
     }
 }
 
-static void other_plans_have_other_digests(void **state)
+UNIT_TEST(other_plans_have_other_digests)
 {
     const struct bucket_opts opts[] = { { 0, 0 }, { 13 * 4, 0 }, { 12 * 4, 0 }, { 13 * 4, 8 * 4 }, { 13 * 4, 6 * 4 } };
     enum { N = sizeof opts / sizeof *opts };
     uint64_t digest[N];
 
-    (void)state;
     for (int i = 0; i < N; i++) {
         struct buckets b;
         open_plan(&b, opts[i].bucket_bytes, opts[i].partition_bytes);
@@ -211,12 +198,11 @@ static void other_plans_have_other_digests(void **state)
     }
 }
 
-static void the_oldest_goes_first_or_the_lowest(void **state)
+UNIT_TEST(the_oldest_goes_first_or_the_lowest)
 {
     static const size_t in[] = { 1, 0, 3, 2 }, lowest_first[] = { 2, 1, 3, 0 };
     struct buckets b;
 
-    (void)state;
     open_plan(&b, 13 * 4, 0); /* chunks 0 to 3 begin at 34, 14, 1, 0 */
     for (int by_priority = 0; by_priority < 2; by_priority++) {
         struct chunk_queue q;
@@ -237,19 +223,4 @@ static void the_oldest_goes_first_or_the_lowest(void **state)
     buckets_close(&b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_bucket_is_all_B3),
-        cmocka_unit_test(cut_is_between_buckets_B3),
-        cmocka_unit_test(buckets_are_filled_last_first),
-        cmocka_unit_test(buckets_are_cut_into_equal_chunks),
-        cmocka_unit_test(too_small_a_partition_is_refused),
-        cmocka_unit_test(too_many_chunks_are_refused),
-        cmocka_unit_test(chunks_cover_every_parameter_once_B2),
-        cmocka_unit_test(other_plans_have_other_digests),
-        cmocka_unit_test(the_oldest_goes_first_or_the_lowest),
-    };
-
-    return cmocka_run_group_tests_name("buckets", tests, NULL, NULL);
-}
+UNIT_MAIN("buckets")

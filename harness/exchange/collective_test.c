@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collective_test.c - exchange.A6 and the other checks that algorithms share, on made-up ones that only count their
  * calls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
@@ -65,27 +60,25 @@ static const struct module *made_at(int i)
 
 static const struct module_kind made_kind = { "reducer", made_at, NULL, "alpha", NULL };
 
-static void types_have_names(void **state)
+UNIT_TEST(types_have_names)
 {
-    (void)state;
     assert_string_equal(collective_type_name(COLL_ALLREDUCE), "allreduce");
     assert_string_equal(collective_type_name(COLL_REDUCE_SCATTER), "reduce-scatter");
     assert_string_equal(collective_type_name(COLL_ALLGATHER), "allgather");
     assert_string_equal(collective_type_name(COLL_BROADCAST), "broadcast");
 }
 
-static void algorithms_are_found_by_name(void **state)
+UNIT_TEST(algorithms_are_found_by_name)
 {
     const struct collective_ops *ops = NULL;
 
-    (void)state;
     assert_int_equal(collective_find(&ops, &made_kind, "beta"), RC_OK);
     assert_ptr_equal(ops, &second);
     assert_int_equal(collective_find(&ops, &made_kind, "gama"), RC_INVAL);
     assert_non_null(strstr(rc_message(), "gamma"));
 }
 
-static void missing_types_are_refused_with_who_has_them_A6(void **state)
+UNIT_TEST(missing_types_are_refused_with_who_has_them_A6)
 {
     static const struct {
         const struct collective_ops *ops;
@@ -102,7 +95,6 @@ static void missing_types_are_refused_with_who_has_them_A6(void **state)
     struct world world = { .n_ranks = 3 };
     struct transport transport = { .world = &world };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct collective_env env = { .kind = &made_kind, .transport = &transport, .types = cases[i].types };
         const enum rc wanted = cases[i].message ? RC_UNSUPPORTED : RC_OK;
@@ -123,12 +115,11 @@ static enum rc check_hosts(const struct collective_ops *ops, int n_ranks, int n_
                                   &(struct collective_hosts){ n_ranks, n_host_ranks, memories_are_apart });
 }
 
-static void several_hosts_are_refused_where_one_is_needed_A12(void **state)
+UNIT_TEST(several_hosts_are_refused_where_one_is_needed_A12)
 {
     static const struct collective_ops near = MADE("delta", COLL_ALLREDUCE | COLL_ONE_HOST);
     static const int not_known = 0;
 
-    (void)state;
     assert_int_equal(check_hosts(&first, 4, 1, false), RC_OK);
     assert_int_equal(check_hosts(&near, 4, 4, false), RC_OK);
     assert_int_equal(check_hosts(&near, 4, 8, false), RC_OK);
@@ -138,12 +129,11 @@ static void several_hosts_are_refused_where_one_is_needed_A12(void **state)
     assert_non_null(strstr(rc_message(), "4 of the 5 ranks"));
 }
 
-static void memory_in_common_is_needed_to_sum_in_it_A12(void **state)
+UNIT_TEST(memory_in_common_is_needed_to_sum_in_it_A12)
 {
     static const struct collective_ops shared = MADE("delta", COLL_ALLREDUCE | COLL_SHARED);
     static const struct collective_ops chooser = MADE("omega", COLL_ALLREDUCE | COLL_SHARED | COLL_OPAQUE);
 
-    (void)state;
     assert_int_equal(check_hosts(&shared, 4, 4, false), RC_OK);
     assert_int_equal(check_hosts(&first, 4, 4, true), RC_OK);
     assert_int_equal(check_hosts(&chooser, 4, 4, true), RC_OK);
@@ -152,7 +142,7 @@ static void memory_in_common_is_needed_to_sum_in_it_A12(void **state)
     assert_non_null(strstr(rc_message(), "use another reducer"));
 }
 
-static void wrong_calls_do_not_run(void **state)
+UNIT_TEST(wrong_calls_do_not_run)
 {
     static const struct {
         struct collective_call call;
@@ -186,7 +176,6 @@ static void wrong_calls_do_not_run(void **state)
     };
     struct collective *c = NULL;
 
-    (void)state;
     assert_int_equal(collective_open(&c, &third, &env), RC_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(collective_run(c, &cases[i].call, NULL), cases[i].rc);
@@ -200,7 +189,7 @@ static void wrong_calls_do_not_run(void **state)
     collective_close(&c); /* NULL-safe */
 }
 
-static void messages_of_16_bits_need_the_cap_A10(void **state)
+UNIT_TEST(messages_of_16_bits_need_the_cap_A10)
 {
     struct world world = { .n_ranks = 3 };
     struct transport transport = { .world = &world };
@@ -210,7 +199,6 @@ static void messages_of_16_bits_need_the_cap_A10(void **state)
     const struct collective_call narrow = { COLL_ALLREDUCE, 0, 5, WIRE_BF16, NULL };
     struct collective *c = NULL;
 
-    (void)state;
     assert_int_equal(compute_open(&env.compute, &compute_cpu, NULL), RC_OK);
     assert_int_equal(collective_open(&c, &first, &env), RC_UNSUPPORTED);
     assert_string_equal(rc_message(), "reducer alpha has no messages of 16 bits; beta has");
@@ -228,17 +216,4 @@ static void messages_of_16_bits_need_the_cap_A10(void **state)
     compute_close(&env.compute);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_have_names),
-        cmocka_unit_test(algorithms_are_found_by_name),
-        cmocka_unit_test(missing_types_are_refused_with_who_has_them_A6),
-        cmocka_unit_test(several_hosts_are_refused_where_one_is_needed_A12),
-        cmocka_unit_test(memory_in_common_is_needed_to_sum_in_it_A12),
-        cmocka_unit_test(wrong_calls_do_not_run),
-        cmocka_unit_test(messages_of_16_bits_need_the_cap_A10),
-    };
-
-    return cmocka_run_group_tests_name("collective", tests, NULL, NULL);
-}
+UNIT_MAIN("collective")

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compression_test.c - names, sizes, and exchange.R1 to R3 on made-up gradients: what is sent, and what stays. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/compression.h"
 
@@ -26,13 +21,12 @@ static float random_value(uint64_t stream, size_t i)
     return ldexpf((float)(bits % 2000001) - 1000000.0f, -20 - (int)(bits >> 60));
 }
 
-static void names_come_back(void **state)
+UNIT_TEST(names_come_back)
 {
     static const char *const right[] = { "none", "fp16", "bf16", "topk:0.01", "topk:0.5", "topk:1e-06" };
     struct compression c;
     char text[COMPRESSION_TEXT_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         assert_int_equal(compression_parse(&c, right[i]), RC_OK);
         compression_text(text, sizeof text, &c);
@@ -45,12 +39,11 @@ static void names_come_back(void **state)
     assert_int_equal(compression_wire(&tenth), WIRE_F32);
 }
 
-static void wrong_names_are_refused(void **state)
+UNIT_TEST(wrong_names_are_refused)
 {
     static const char *const wrong[] = { "topk:0", "topk:-0.1", "topk:0.51", "topk:nan", "topk:", "topk:0.1x", "" };
     struct compression c = bf16;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(compression_parse(&c, wrong[i]), RC_INVAL);
     assert_int_equal(compression_parse(&c, "fp61"), RC_INVAL);
@@ -59,11 +52,10 @@ static void wrong_names_are_refused(void **state)
     assert_int_equal(c.kind, COMPRESSION_BF16);
 }
 
-static void as_many_pairs_as_the_part_says(void **state)
+UNIT_TEST(as_many_pairs_as_the_part_says)
 {
     static const struct compression hundredth = { COMPRESSION_TOPK, 0.01 }, third = { COMPRESSION_TOPK, 1.0 / 3 };
 
-    (void)state;
     assert_int_equal(compression_pairs(&hundredth, 0), 0);
     assert_int_equal(compression_pairs(&hundredth, 1), 1);
     assert_int_equal(compression_pairs(&hundredth, 100), 1);
@@ -115,12 +107,11 @@ static void expect_taken(const float *given, size_t n, size_t k)
     free(taken);
 }
 
-static void the_largest_are_taken(void **state)
+UNIT_TEST(the_largest_are_taken)
 {
     static const size_t k[] = { 1, 2, 10, 499, 999, 1000 };
     float x[N], few[N], near[N];
 
-    (void)state;
     for (size_t i = 0; i < N; i++) {
         x[i] = random_value(1, i);
         few[i] = (float)((int)(i * 7 % 5) - 2);           /* many equals, of both signs, and zeros */
@@ -134,11 +125,10 @@ static void the_largest_are_taken(void **state)
     expect_taken(x, 1, 1);
 }
 
-static void nan_is_taken_first(void **state)
+UNIT_TEST(nan_is_taken_first)
 {
     float left[4] = { 1.0f, INFINITY, NAN, -2.0f }, taken[4];
 
-    (void)state;
     topk_take(taken, left, 4, 1);
     assert_true(isnan(taken[2]) && taken[1] == 0.0f && left[2] == 0.0f && left[1] == (float)INFINITY);
 }
@@ -175,22 +165,20 @@ static void check_feedback(const struct compression *c, size_t n_most)
     compute_close(&compute);
 }
 
-static void nothing_is_lost(void **state)
+UNIT_TEST(nothing_is_lost)
 {
-    (void)state;
     check_feedback(&fp16, N);
     check_feedback(&bf16, N);
     check_feedback(&tenth, N / 10);
 }
 
 /* A gradient that 16 bits cannot hold is sent all the same, once enough of it has come together. */
-static void small_gradients_come_through(void **state)
+UNIT_TEST(small_gradients_come_through)
 {
     const struct compression *const all[] = { &fp16, &bf16 };
     struct compute *compute = NULL;
     double sent;
 
-    (void)state;
     assert_int_equal(compute_open(&compute, &compute_cpu, NULL), RC_OK);
     for (int i = 0; i < 2; i++) {
         float residual = 0;
@@ -206,25 +194,23 @@ static void small_gradients_come_through(void **state)
     compute_close(&compute);
 }
 
-static void none_changes_nothing(void **state)
+UNIT_TEST(none_changes_nothing)
 {
     static const struct compression none = { COMPRESSION_NONE, 0 };
     float grad[2] = { 1e-30f, 3.0f };
 
-    (void)state;
     assert_int_equal(compression_apply(&none, NULL, grad, NULL, 2), RC_OK);
     assert_true(grad[0] == 1e-30f && grad[1] == 3.0f);
     assert_int_equal(compression_residual_bytes(&none, 100), 0);
     assert_int_equal(compression_residual_bytes(&tenth, 100), 400);
 }
 
-static void pairs_there_and_back(void **state)
+UNIT_TEST(pairs_there_and_back)
 {
     const float sent[6] = { 0, 3.0f, 0, -1.0f, 0, NAN };
     float value[4], sum[6] = { 1, 1, 1, 1, 1, 1 };
     uint32_t index[4];
 
-    (void)state;
     assert_int_equal(compression_gather(index, value, 4, sent, 6), 3);
     assert_true(index[0] == 1 && index[1] == 3 && index[2] == 5);
     assert_true(value[0] == 3.0f && value[1] == -1.0f && isnan(value[2]));
@@ -238,19 +224,4 @@ static void pairs_there_and_back(void **state)
     assert_true(sum[3] == -1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_come_back),
-        cmocka_unit_test(wrong_names_are_refused),
-        cmocka_unit_test(as_many_pairs_as_the_part_says),
-        cmocka_unit_test(the_largest_are_taken),
-        cmocka_unit_test(nan_is_taken_first),
-        cmocka_unit_test(nothing_is_lost),
-        cmocka_unit_test(small_gradients_come_through),
-        cmocka_unit_test(none_changes_nothing),
-        cmocka_unit_test(pairs_there_and_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("compression")

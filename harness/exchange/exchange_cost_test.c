@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchange_cost_test.c - exchange.X1: what lies in a wait of the worker is exposed, the rest hidden; times made up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/exchange_cost.h"
 
 static void add(struct cost_account *a, uint64_t start_ns, uint64_t exchanged_ns, uint64_t applied_ns)
@@ -32,11 +26,10 @@ static void check(const struct cost_account *a, uint64_t waited_ns, uint64_t exc
 }
 
 /* Inline: the wait is open while chunks are added, and holds all of them. */
-static void inline_is_all_exposed(void **state)
+UNIT_TEST(inline_is_all_exposed)
 {
     struct cost_account a = { 0 };
 
-    (void)state;
     cost_wait_begin(&a, 1000);
     add(&a, 1000, 1400, 1500);
     add(&a, 1500, 1900, 1950);
@@ -45,22 +38,20 @@ static void inline_is_all_exposed(void **state)
 }
 
 /* Exchange 100-400, update 400-450; the worker waits 300-420: exposed 100, of the update 20; hidden 200. */
-static void a_wait_in_the_middle(void **state)
+UNIT_TEST(a_wait_in_the_middle)
 {
     struct cost_account a = { 0 };
 
-    (void)state;
     cost_wait_begin(&a, 300);
     cost_wait_end(&a, 420);
     add(&a, 100, 400, 450);
     check(&a, 120, 100, 20, 0, 200);
 }
 
-static void without_a_wait_all_is_hidden(void **state)
+UNIT_TEST(without_a_wait_all_is_hidden)
 {
     struct cost_account a = { 0 };
 
-    (void)state;
     add(&a, 100, 400, 450);
     check(&a, 0, 0, 0, 0, 300);
     cost_wait_begin(&a, 450); /* touches it */
@@ -70,11 +61,10 @@ static void without_a_wait_all_is_hidden(void **state)
 }
 
 /* Two waits meet one chunk: 100-150 and 180-300 of 120-200: 30 + 20 exposed, 30 hidden. */
-static void two_waits_meet_one_chunk(void **state)
+UNIT_TEST(two_waits_meet_one_chunk)
 {
     struct cost_account a = { 0 };
 
-    (void)state;
     cost_wait_begin(&a, 100);
     cost_wait_end(&a, 150);
     cost_wait_begin(&a, 180);
@@ -84,11 +74,10 @@ static void two_waits_meet_one_chunk(void **state)
 }
 
 /* A wait of the step before still counts for the chunk that ran meanwhile; its length does not. */
-static void reset_keeps_the_waits(void **state)
+UNIT_TEST(reset_keeps_the_waits)
 {
     struct cost_account a = { 0 };
 
-    (void)state;
     cost_wait_begin(&a, 100);
     cost_wait_end(&a, 200);
     cost_reset(&a);
@@ -98,7 +87,7 @@ static void reset_keeps_the_waits(void **state)
 }
 
 /* The server's share: exchange 0-1000, server queue 400, update 200, of which half is exposed. */
-static void a_server_has_its_share(void **state)
+UNIT_TEST(a_server_has_its_share)
 {
     const struct chunk_times t = { .start_ns = 1000,
                                    .oldest_ns = 1000,
@@ -110,7 +99,6 @@ static void a_server_has_its_share(void **state)
     const struct chunk_times fresher = { .at_server.staleness_count = 2 };
     struct cost_account a = { 0 };
 
-    (void)state;
     held.at_server.held_ns = 300;
     held.at_server.late_count = 2;
     held.at_server.applied_count = 3;
@@ -144,14 +132,13 @@ static void a_server_has_its_share(void **state)
 }
 
 /* An update that comes later than its exchange, in the worker: 400-450, where the exchange was 100-200. */
-static void an_update_may_come_later(void **state)
+UNIT_TEST(an_update_may_come_later)
 {
     const struct chunk_times t = {
         .start_ns = 100, .oldest_ns = 100, .exchanged_ns = 200, .update_ns = 400, .applied_ns = 450
     };
     struct cost_account a = { 0 };
 
-    (void)state;
     cost_wait_begin(&a, 150);
     cost_add_chunk(&a, &t, false);
     cost_wait_end(&a, 460);
@@ -160,7 +147,7 @@ static void an_update_may_come_later(void **state)
 
 /* exchange.X2: 100-600 and 150-1000 at once; the second counts since 600, for 400 of its 850, and so does its server:
  * of 340 in the update 160, of 85 in the queue 40. */
-static void what_is_at_once_counts_once(void **state)
+UNIT_TEST(what_is_at_once_counts_once)
 {
     const struct chunk_times first = {
         .start_ns = 100, .oldest_ns = 100, .exchanged_ns = 600, .update_ns = 600, .applied_ns = 600
@@ -173,7 +160,6 @@ static void what_is_at_once_counts_once(void **state)
                                         .at_server = { .server_ns = 85, .apply_ns = 340 } };
     struct cost_account a = { 0 };
 
-    (void)state;
     cost_wait_begin(&a, 100); /* all of it */
     cost_add_chunk(&a, &first, true);
     cost_add_chunk(&a, &second, true);
@@ -188,11 +174,10 @@ static void what_is_at_once_counts_once(void **state)
 }
 
 /* Only the last waits are kept: of five, of 10 to 14 ns, the first is forgotten. */
-static void the_last_waits_are_kept(void **state)
+UNIT_TEST(the_last_waits_are_kept)
 {
     struct cost_account a = { 0 };
 
-    (void)state;
     for (uint64_t i = 0; i < N_WAITS_KEPT + 1; i++) {
         cost_wait_begin(&a, 100 * i);
         cost_wait_end(&a, 100 * i + 10 + i);
@@ -201,15 +186,4 @@ static void the_last_waits_are_kept(void **state)
     check(&a, 10 + 11 + 12 + 13 + 14, 11 + 12 + 13 + 14, 0, 0, 1000 - (11 + 12 + 13 + 14));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inline_is_all_exposed),        cmocka_unit_test(a_wait_in_the_middle),
-        cmocka_unit_test(without_a_wait_all_is_hidden), cmocka_unit_test(two_waits_meet_one_chunk),
-        cmocka_unit_test(reset_keeps_the_waits),        cmocka_unit_test(a_server_has_its_share),
-        cmocka_unit_test(an_update_may_come_later),     cmocka_unit_test(what_is_at_once_counts_once),
-        cmocka_unit_test(the_last_waits_are_kept),
-    };
-
-    return cmocka_run_group_tests_name("exchange_cost", tests, NULL, NULL);
-}
+UNIT_MAIN("exchange_cost")

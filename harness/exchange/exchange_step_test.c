@@ -5,15 +5,10 @@
  *
  * Five segments are five chunks; 0 is the last segment. Of chunk k the mode makes the parameters 100 (step + 1) + k.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/exchange.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -234,7 +229,7 @@ static void make(struct plan *p)
     assert_int_equal(p->n_failures, 0);
 }
 
-static void inline_as_many_as_wanted_and_the_mode_lets(void **state)
+UNIT_TEST(inline_as_many_as_wanted_and_the_mode_lets)
 {
     static const struct {
         int most_in_flight, n_in_flight;
@@ -248,7 +243,6 @@ static void inline_as_many_as_wanted_and_the_mode_lets(void **state)
         { 8, 3, true, "+4 +3 +2 -4 +1 -3 +0 -2 -1 -0" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan p = { .opts = { .priority = cases[i].priority, .n_in_flight = cases[i].n_in_flight },
                           .most_in_flight = cases[i].most_in_flight,
@@ -262,12 +256,11 @@ static void inline_as_many_as_wanted_and_the_mode_lets(void **state)
 }
 
 /* Of five chunks the first ranges of servers have one more; each server has a chunk before one has a second one. */
-static void neighbours_go_to_different_servers(void **state)
+UNIT_TEST(neighbours_go_to_different_servers)
 {
     static const char *const text[] = { "+0 -0 +1 -1 +2 -2 +3 -3 +4 -4", "+0 -0 +3 -3 +1 -1 +4 -4 +2 -2",
                                         "+0 -0 +2 -2 +4 -4 +1 -1 +3 -3" };
 
-    (void)state;
     for (int n_servers = 1; n_servers <= MOST_SERVERS; n_servers++) {
         struct plan p = { .opts.spreads = true,
                           .n_servers = n_servers,
@@ -281,9 +274,8 @@ static void neighbours_go_to_different_servers(void **state)
 }
 
 /* When the communicator finds a chunk is a matter of luck: that it holds the limit, and the order, is not. */
-static void overlapped_no_more_than_are_wanted(void **state)
+UNIT_TEST(overlapped_no_more_than_are_wanted)
 {
-    (void)state;
     for (int most = 1; most <= 3; most++) {
         struct plan p = { .opts = { .overlap = true, .n_in_flight = most },
                           .most_in_flight = 8,
@@ -302,7 +294,7 @@ static void overlapped_no_more_than_are_wanted(void **state)
 }
 
 /* The error of the mode is that of the wait, and nothing is posted or ended behind it. */
-static void an_error_ends_it(void **state)
+UNIT_TEST(an_error_ends_it)
 {
     static const struct {
         int post, end;
@@ -313,7 +305,6 @@ static void an_error_ends_it(void **state)
         { 5 + 4, NOWHERE, "+0 +1 +2 -0 +3 -1" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int overlaps = 0; overlaps < 2; overlaps++) {
             struct plan p = { .opts = { .overlap = overlaps == 1, .n_in_flight = 3 },
@@ -328,14 +319,13 @@ static void an_error_ends_it(void **state)
 }
 
 /* exchange.E10: a step that neither pushes nor pulls posts nothing; the last one pushes, and pulls no more. */
-static void steps_without_messages_post_nothing(void **state)
+UNIT_TEST(steps_without_messages_post_nothing)
 {
     struct plan p = { .opts = { .periods = { 3, 3 }, .n_in_flight = 3 },
                       .most_in_flight = 3,
                       .fails_at_post = NOWHERE,
                       .fails_at_end = NOWHERE };
 
-    (void)state;
     p.opts.buckets.bucket_bytes = 4;
     plan_of_mode = &p;
     const struct world_ops *threads = NULL;
@@ -347,7 +337,7 @@ static void steps_without_messages_post_nothing(void **state)
 
 /* T13: with replicas a server forwards what it has of each worker, its loss too, and where there are two each tells the
  * other of as many. */
-static void what_is_under_way_is_planned_T13(void **state)
+UNIT_TEST(what_is_under_way_is_planned_T13)
 {
     static const struct {
         int n_in_flight, n_replicas;
@@ -355,7 +345,6 @@ static void what_is_under_way_is_planned_T13(void **state)
     } cases[] = { { 1, 0, 0 }, { 3, 0, 0 }, { 1, 1, 2 * 2 }, { 3, 1, 2 * 4 }, { 9, 1, 2 * 9 } };
     uint64_t n_others = 0; /* without replicas */
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan p = { .opts = { .n_in_flight = cases[i].n_in_flight, .n_replicas = cases[i].n_replicas },
                           .most_in_flight = 8,
@@ -369,29 +358,15 @@ static void what_is_under_way_is_planned_T13(void **state)
     }
 }
 
-static void ranks_have_to_agree_E3(void **state)
+UNIT_TEST(ranks_have_to_agree_E3)
 {
     struct plan p = { .opts = { .n_in_flight = 2 }, .most_in_flight = 8, .server_more = 1 };
     const struct world_ops *threads = NULL;
 
-    (void)state;
     plan_of_mode = &p;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     assert_int_equal(world_run(threads, &(struct world_opts){ .has_tasks = true }, 2, body, &p), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "number of chunks under way"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inline_as_many_as_wanted_and_the_mode_lets),
-        cmocka_unit_test(neighbours_go_to_different_servers),
-        cmocka_unit_test(overlapped_no_more_than_are_wanted),
-        cmocka_unit_test(an_error_ends_it),
-        cmocka_unit_test(steps_without_messages_post_nothing),
-        cmocka_unit_test(what_is_under_way_is_planned_T13),
-        cmocka_unit_test(ranks_have_to_agree_E3),
-    };
-
-    return cmocka_run_group_tests_name("exchange_step", tests, NULL, NULL);
-}
+UNIT_MAIN("exchange_step")

@@ -2,16 +2,11 @@
 /* placement_test.c - which parameters are on which server (exchange.G1 to G4), the hottest one, and names of the
  * options. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/exchange/consistency.h"
 #include "harness/exchange/placement.h"
 
@@ -47,14 +42,13 @@ static void check_server(const struct placement *p, int s, const size_t *want)
     assert_int_equal(p->n_elems[s], n_elems);
 }
 
-static void split_is_even_and_cuts_tensors(void **state)
+UNIT_TEST(split_is_even_and_cuts_tensors)
 {
     static const size_t want[][4] = {
         { 0, 28, 0, 0 }, { 28, 29, 0, 0 }, { 57, 29, 0, 0 }, { 86, 29, 0, 0 }, { 115, 29, 0, 0 }
     };
     struct placement p = placed("split", 5);
 
-    (void)state;
     for (int s = 0; s < 5; s++)
         check_server(&p, s, want[s]);
     assert_false(placement_is_scattered(&p));
@@ -63,13 +57,12 @@ static void split_is_even_and_cuts_tensors(void **state)
 }
 
 /* 10 to 0, 4 to 1, 7 to 2, 100 to 1 (4), 20 to 2 (7), 3 to 0 (10). */
-static void whole_tensors_go_to_who_has_least(void **state)
+UNIT_TEST(whole_tensors_go_to_who_has_least)
 {
     static const size_t first[] = { 0, 10, 141, 3, 0, 0 }, second[] = { 10, 4, 21, 100, 0, 0 },
                         third[] = { 14, 7, 121, 20, 0, 0 };
     struct placement p = placed("whole", 3);
 
-    (void)state;
     check_server(&p, 0, first);
     check_server(&p, 1, second);
     check_server(&p, 2, third);
@@ -77,25 +70,23 @@ static void whole_tensors_go_to_who_has_least(void **state)
     placement_close(&p);
 }
 
-static void tensors_in_turn(void **state)
+UNIT_TEST(tensors_in_turn)
 {
     static const size_t first[] = { 0, 10, 14, 7, 121, 20, 0, 0 }, second[] = { 10, 4, 21, 100, 141, 3, 0, 0 };
     struct placement p = placed("round-robin", 2);
 
-    (void)state;
     check_server(&p, 0, first);
     check_server(&p, 1, second);
     placement_close(&p);
 }
 
 /* 40 elements each: 40 + 40 + 40 + 24. Neighbours on the only server are one range (exchange.G3). */
-static void chunks_in_turn(void **state)
+UNIT_TEST(chunks_in_turn)
 {
     static const size_t first[] = { 0, 40, 80, 40, 0, 0 }, second[] = { 40, 40, 120, 24, 0, 0 },
                         all[] = { 0, 144, 0, 0 };
     struct placement p = placed("chunk:160", 2), alone = placed("chunk:160", 1);
 
-    (void)state;
     check_server(&p, 0, first);
     check_server(&p, 1, second);
     check_server(&alone, 0, all);
@@ -104,14 +95,13 @@ static void chunks_in_turn(void **state)
     placement_close(&alone);
 }
 
-static void the_hottest_server_is_named(void **state)
+UNIT_TEST(the_hottest_server_is_named)
 {
     struct placement whole = placed("whole", 3), split = placed("split", 4), one = placed("whole", 1);
     const struct hot_spot hot = placement_hot_spot(&whole, layout, N_SEGMENTS),
                           even = placement_hot_spot(&split, layout, N_SEGMENTS),
                           alone = placement_hot_spot(&one, layout, N_SEGMENTS);
 
-    (void)state;
     assert_int_equal(hot.server, 1);
     assert_int_equal(hot.n_elems, 104);
     assert_true(fabs(hot.imbalance_ratio - 104.0 * 3 / 144) < 1e-12);
@@ -173,12 +163,11 @@ static void check_copies(const struct placement *p, struct range part)
     }
 }
 
-static void every_parameter_is_on_one_server_G1(void **state)
+UNIT_TEST(every_parameter_is_on_one_server_G1)
 {
     static const char *const kinds[] = { "split", "whole", "round-robin", "chunk:4", "chunk:20", "chunk:100" };
     size_t n_checked = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < 3000; i++) {
         struct segment segment[9];
         struct placement_opts opts;
@@ -200,12 +189,11 @@ static void every_parameter_is_on_one_server_G1(void **state)
     assert_true(n_checked > 2000);
 }
 
-static void digests_tell_placements_apart(void **state)
+UNIT_TEST(digests_tell_placements_apart)
 {
     static const char *const kinds[] = { "split", "whole", "round-robin", "chunk:8", "chunk:12" };
     uint64_t digest[5];
 
-    (void)state;
     for (int i = 0; i < 5; i++) {
         struct placement p = placed(kinds[i], 3), again = placed(kinds[i], 3);
         digest[i] = placement_digest(&p);
@@ -217,7 +205,7 @@ static void digests_tell_placements_apart(void **state)
     }
 }
 
-static void what_cannot_be_is_refused(void **state)
+UNIT_TEST(what_cannot_be_is_refused)
 {
     static const struct {
         const char *text;
@@ -239,7 +227,6 @@ static void what_cannot_be_is_refused(void **state)
     };
     struct placement p = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct placement_opts opts;
         enum rc rc = placement_parse(&opts, bad[i].text);
@@ -256,7 +243,7 @@ static void what_cannot_be_is_refused(void **state)
     placement_close(&p);
 }
 
-static void rules_of_consistency_have_names_and_properties(void **state)
+UNIT_TEST(rules_of_consistency_have_names_and_properties)
 {
     enum { ROUNDS = 1, WAITS = 2, LEAD = 4, FOR_ALL = 8, IN_STEP = 16 };
     static const struct {
@@ -285,7 +272,6 @@ static void rules_of_consistency_have_names_and_properties(void **state)
     char text[CONSISTENCY_TEXT_BYTES];
     struct consistency c;
 
-    (void)state;
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         assert_int_equal(consistency_parse(&c, right[i].text), RC_OK);
         assert_true(c.kind == right[i].kind && c.bound_count == right[i].bound_count);
@@ -310,19 +296,4 @@ static void rules_of_consistency_have_names_and_properties(void **state)
     assert_int_equal(consistency_check(&c, 1), RC_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(split_is_even_and_cuts_tensors),
-        cmocka_unit_test(whole_tensors_go_to_who_has_least),
-        cmocka_unit_test(tensors_in_turn),
-        cmocka_unit_test(chunks_in_turn),
-        cmocka_unit_test(the_hottest_server_is_named),
-        cmocka_unit_test(every_parameter_is_on_one_server_G1),
-        cmocka_unit_test(digests_tell_placements_apart),
-        cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(rules_of_consistency_have_names_and_properties),
-    };
-
-    return cmocka_run_group_tests_name("placement", tests, NULL, NULL);
-}
+UNIT_MAIN("placement")

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* byte_ring_test.c - invariants of byte_ring.h and unit_runs.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/byte_ring.h"
 #include "harness/net/unit_runs.h"
 #include "harness/world/wait.h"
@@ -42,13 +38,12 @@ static void fill(unsigned char *out, uint64_t position, size_t n_bytes)
         out[i] = byte_at(position + i);
 }
 
-static void bytes_come_in_order_around_the_end_R3(void **state)
+UNIT_TEST(bytes_come_in_order_around_the_end_R3)
 {
     unsigned char some[RING_BYTES];
     uint64_t n_put = 0, n_taken = 0;
     struct ends e;
 
-    (void)state;
     ends_init(&e, RING_BYTES);
     for (int i = 0; i < 100; i++) {
         const size_t n = 1 + (size_t)i * 37 % (RING_BYTES - 1), n_most = byte_ring_room(&e.put);
@@ -72,12 +67,11 @@ static void bytes_come_in_order_around_the_end_R3(void **state)
     free(e.shared);
 }
 
-static void what_is_not_published_is_not_there_R3(void **state)
+UNIT_TEST(what_is_not_published_is_not_there_R3)
 {
     size_t n;
     struct ends e;
 
-    (void)state;
     ends_init(&e, RING_BYTES);
     byte_ring_put(&e.put, "abc", 3);
     (void)byte_ring_next(&e.take, &n);
@@ -88,12 +82,11 @@ static void what_is_not_published_is_not_there_R3(void **state)
     free(e.shared);
 }
 
-static void room_is_there_once_it_was_freed_R4(void **state)
+UNIT_TEST(room_is_there_once_it_was_freed_R4)
 {
     size_t n;
     struct ends e;
 
-    (void)state;
     ends_init(&e, RING_BYTES);
     assert_int_equal(byte_ring_room(&e.put), RING_BYTES);
     byte_ring_put(&e.put, NULL, RING_BYTES);
@@ -107,11 +100,10 @@ static void room_is_there_once_it_was_freed_R4(void **state)
     free(e.shared);
 }
 
-static void who_wants_room_is_told_of_it_R5(void **state)
+UNIT_TEST(who_wants_room_is_told_of_it_R5)
 {
     struct ends e;
 
-    (void)state;
     ends_init(&e, RING_BYTES);
     assert_false(byte_ring_free(&e.take));
     assert_false(byte_ring_is_wanted(&e.take));
@@ -126,12 +118,11 @@ static void who_wants_room_is_told_of_it_R5(void **state)
     free(e.shared);
 }
 
-static void a_cut_is_seen_behind_the_last_byte(void **state)
+UNIT_TEST(a_cut_is_seen_behind_the_last_byte)
 {
     size_t n;
     struct ends e;
 
-    (void)state;
     ends_init(&e, RING_BYTES);
     byte_ring_put(&e.put, "abc", 3);
     byte_ring_publish(&e.put);
@@ -211,12 +202,11 @@ static enum rc stream_body(struct world *w, void *arg)
     return RC_OK;
 }
 
-static void two_threads_lose_no_byte_and_no_ring_R5(void **state)
+UNIT_TEST(two_threads_lose_no_byte_and_no_ring_R5)
 {
     const struct world_opts opts = { .bind_cores = false };
     static struct stream s;
 
-    (void)state;
     ends_init(&s.e, RING_BYTES);
     assert_int_equal(world_run(&world_threads, &opts, 2, stream_body, &s), RC_OK);
     assert_int_equal(s.n_taken, N_STREAMED);
@@ -226,12 +216,11 @@ static void two_threads_lose_no_byte_and_no_ring_R5(void **state)
 
 /* --- units --- */
 
-static void runs_do_not_overlap_U1(void **state)
+UNIT_TEST(runs_do_not_overlap_U1)
 {
     static struct unit_runs_shared shared;
     struct unit_runs r;
 
-    (void)state;
     unit_runs_init(&r, &shared, 100);
     assert_int_equal(unit_runs_take(&r, 101), 0); /* 2 units */
     assert_int_equal(unit_runs_take(&r, 100), 2);
@@ -251,12 +240,11 @@ static void runs_do_not_overlap_U1(void **state)
     assert_int_equal(unit_runs_take(&r, 1), -1);
 }
 
-static void what_fits_into_no_run_has_none(void **state)
+UNIT_TEST(what_fits_into_no_run_has_none)
 {
     static struct unit_runs_shared shared;
     struct unit_runs r;
 
-    (void)state;
     unit_runs_init(&r, &shared, 64);
     assert_int_equal(unit_runs_take(&r, 64 * N_UNITS + 1), -1);
     assert_int_equal(unit_runs_take(&r, SIZE_MAX), -1);
@@ -264,18 +252,4 @@ static void what_fits_into_no_run_has_none(void **state)
     assert_int_equal(unit_runs_take(&r, 64 * N_UNITS), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_come_in_order_around_the_end_R3),
-        cmocka_unit_test(what_is_not_published_is_not_there_R3),
-        cmocka_unit_test(room_is_there_once_it_was_freed_R4),
-        cmocka_unit_test(who_wants_room_is_told_of_it_R5),
-        cmocka_unit_test(a_cut_is_seen_behind_the_last_byte),
-        cmocka_unit_test(two_threads_lose_no_byte_and_no_ring_R5),
-        cmocka_unit_test(runs_do_not_overlap_U1),
-        cmocka_unit_test(what_fits_into_no_run_has_none),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("byte_ring")

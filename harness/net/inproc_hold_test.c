@@ -3,14 +3,9 @@
  * inproc_hold_test.c - a rank that holds a message and does not go on: its sender's timed wait ends all the same, its
  * transport can be closed, and the message can be released after that (net.T3).
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
@@ -83,19 +78,13 @@ out:
 }
 
 /* Regression: the sender waited forever for a rank that hangs. */
-static void a_timed_wait_ends_while_its_message_is_held_T3(void **state)
+UNIT_TEST(a_timed_wait_ends_while_its_message_is_held_T3)
 {
     const struct world_opts opts = { .bind_cores = false }; /* nobody watches: the holder is never lost */
     struct hold hold = { 0 };
 
-    (void)state;
     assert_int_equal(world_run(&world_threads, &opts, 2, body, &hold), RC_OK);
     assert_int_equal(atomic_load(&hold.n_failures), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_timed_wait_ends_while_its_message_is_held_T3) };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("inproc_hold")

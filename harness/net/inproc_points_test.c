@@ -3,14 +3,9 @@
  * inproc_points_test.c - messages between threads with one thread held at each of its points in turn: no ring is lost
  * between a sender and a receiver (test_points.h).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/transport.h"
 #include "harness/world/suite/test_points.h"
 #include "harness/world/world.h"
@@ -86,15 +81,9 @@ static int scenario(void *arg)
     return (world_run(&world_threads, &opts, N_RANKS, body, n_wrong) != RC_OK) + n_wrong[0] + n_wrong[1];
 }
 
-static void no_ring_is_lost(void **state)
+UNIT_TEST(no_ring_is_lost)
 {
-    (void)state;
     assert_int_equal(test_points_try(1 + N_RANKS, N_POINTS, scenario, NULL), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(no_ring_is_lost) };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("inproc_points")

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shm_lines_test.c - invariants of shm_line.h, shm_out.h and shm_in.h: rank 0 sends to rank 1, both in one thread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/shm_in.h"
 #include "harness/net/shm_out.h"
 #include "harness/net/xfer.h"
@@ -78,12 +74,11 @@ static struct xfer recv_of(struct pair *p, size_t n_bytes, uint32_t tag)
     return (struct xfer){ .ptr = p->got, .n_bytes = n_bytes, .peer = 0, .tag = tag, .receives = true };
 }
 
-static void a_long_message_goes_through_a_short_ring_N2(void **state)
+UNIT_TEST(a_long_message_goes_through_a_short_ring_N2)
 {
     struct pair *p = pair_open();
     struct xfer tx = send_of(p, LONG_BYTES, 3), rx = recv_of(p, LONG_BYTES, 3);
 
-    (void)state;
     shm_out_post(&p->out, &tx);
     assert_int_equal(tx.state, SHM_POSTED); /* net.M1: no more than a ring ahead */
     assert_int_equal(p->out.n_done, RING_BYTES - 64);
@@ -106,12 +101,11 @@ static void a_long_message_goes_through_a_short_ring_N2(void **state)
     pair_close(p);
 }
 
-static void early_messages_wait_for_their_receives_T4(void **state)
+UNIT_TEST(early_messages_wait_for_their_receives_T4)
 {
     struct pair *p = pair_open();
     struct xfer tx[4], rx[4];
 
-    (void)state;
     for (int i = 0; i < 4; i++) { /* tags 5, 6, 5, 6; the last is longer than the ring */
         tx[i] = send_of(p, i == 3 ? LONG_BYTES : 10 + (size_t)i, 5 + (uint32_t)i % 2);
         shm_out_post(&p->out, &tx[i]);
@@ -134,14 +128,13 @@ static void early_messages_wait_for_their_receives_T4(void **state)
 }
 
 /* net.N1: it is copied once, by who receives it, unless another one behind it is awaited or wants its room. */
-static void an_early_message_stays_while_it_may(void **state)
+UNIT_TEST(an_early_message_stays_while_it_may)
 {
     struct pair *p = pair_open();
     struct xfer tx[2] = { send_of(p, 3000, 5), send_of(p, 10, 6) }, rx = recv_of(p, 100, 6);
     struct xfer next;
     bool is_some = false;
 
-    (void)state;
     shm_out_post(&p->out, &tx[0]);
     assert_false(take(p));
     assert_int_equal(shm_in_take(p->in, true, &is_some), RC_OK); /* one for any rank may be behind it */
@@ -169,13 +162,12 @@ static void an_early_message_stays_while_it_may(void **state)
     pair_close(p);
 }
 
-static void a_message_for_any_rank_is_lent_where_it_is_M3(void **state)
+UNIT_TEST(a_message_for_any_rank_is_lent_where_it_is_M3)
 {
     struct pair *p = pair_open();
     struct xfer tx = send_of(p, ANY_BYTES, TAG_ANY | 1);
     const struct shm_line_parts line = shm_line_at(&p->g, p->block, 1, 0);
 
-    (void)state;
     shm_out_post(&p->out, &tx);
     assert_int_equal(tx.state, SHM_DONE);
     assert_true(take(p));
@@ -197,14 +189,13 @@ static void a_message_for_any_rank_is_lent_where_it_is_M3(void **state)
 }
 
 /* net.T2: who holds what it was lent, and waits for more, gets it. */
-static void who_holds_messages_gets_more_M3(void **state)
+UNIT_TEST(who_holds_messages_gets_more_M3)
 {
     enum { N = 12 };
     struct pair *p = pair_open();
     struct shm_arrival *held[N];
     struct xfer tx[N];
 
-    (void)state;
     for (int i = 0; i < N; i++) {
         tx[i] = send_of(p, ANY_BYTES - (size_t)i, TAG_ANY | (uint32_t)i);
         shm_out_post(&p->out, &tx[i]);
@@ -225,13 +216,12 @@ static void who_holds_messages_gets_more_M3(void **state)
 }
 
 /* TR_ADD: over many pieces, also where floats begin within a header's word. */
-static void values_are_added_piece_by_piece(void **state)
+UNIT_TEST(values_are_added_piece_by_piece)
 {
     enum { N = RING_BYTES };
     struct pair *p = pair_open();
     float *values = calloc(N, sizeof *values), *sum = calloc(N, sizeof *sum);
 
-    (void)state;
     assert_true(values && sum);
     for (size_t n_head = 0; n_head <= 64; n_head += n_head == 4 ? 60 : 1) {
         unsigned char head[64];
@@ -262,13 +252,12 @@ static void values_are_added_piece_by_piece(void **state)
     pair_close(p);
 }
 
-static void what_is_too_long_goes_nowhere_T9(void **state)
+UNIT_TEST(what_is_too_long_goes_nowhere_T9)
 {
     struct pair *p = pair_open();
     struct xfer tx = send_of(p, LONG_BYTES, 1), next = send_of(p, 50, 2), rx = recv_of(p, LONG_BYTES - 1, 1);
     struct xfer rx_next = recv_of(p, 50, 2);
 
-    (void)state;
     shm_in_post(p->in, &rx);
     shm_out_post(&p->out, &tx);
     shm_out_post(&p->out, &next);
@@ -285,13 +274,12 @@ static void what_is_too_long_goes_nowhere_T9(void **state)
 }
 
 /* net.T3 */
-static void a_receive_that_is_given_up_is_not_written_again(void **state)
+UNIT_TEST(a_receive_that_is_given_up_is_not_written_again)
 {
     struct pair *p = pair_open();
     struct xfer tx = send_of(p, LONG_BYTES, 1), next = send_of(p, 50, 2), rx = recv_of(p, LONG_BYTES, 1);
     struct xfer rx_next = recv_of(p, 50, 2);
 
-    (void)state;
     for (int is_early = 0; is_early < 2; is_early++) {
         tx = send_of(p, LONG_BYTES, 1);
         next = send_of(p, 50, 2);
@@ -319,12 +307,11 @@ static void a_receive_that_is_given_up_is_not_written_again(void **state)
 }
 
 /* net.T3: the sender's memory is its own again, and the receiver learns that the rest does not come. */
-static void a_send_that_is_given_up_is_cut(void **state)
+UNIT_TEST(a_send_that_is_given_up_is_cut)
 {
     struct pair *p = pair_open();
     struct xfer tx = send_of(p, LONG_BYTES, 1), behind = send_of(p, 50, 2), rx = recv_of(p, LONG_BYTES, 1);
 
-    (void)state;
     shm_in_post(p->in, &rx);
     shm_out_post(&p->out, &tx);
     shm_out_post(&p->out, &behind);
@@ -340,12 +327,11 @@ static void a_send_that_is_given_up_is_cut(void **state)
     pair_close(p);
 }
 
-static void a_block_is_bounded_and_lines_are_apart_T13(void **state)
+UNIT_TEST(a_block_is_bounded_and_lines_are_apart_T13)
 {
     static const int n_ranks[] = { 1, 2, 3, 8, 64, 1000 };
     const struct transport_plan none = { 0 }, little = { .most_message_bytes = 1000, .most_messages = 3 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof n_ranks / sizeof *n_ranks; i++) {
         const int n = n_ranks[i];
         const struct shm_geometry g = shm_geometry_of(n, &none), planned = shm_geometry_of(n, &little);
@@ -364,20 +350,4 @@ static void a_block_is_bounded_and_lines_are_apart_T13(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_message_goes_through_a_short_ring_N2),
-        cmocka_unit_test(early_messages_wait_for_their_receives_T4),
-        cmocka_unit_test(an_early_message_stays_while_it_may),
-        cmocka_unit_test(a_message_for_any_rank_is_lent_where_it_is_M3),
-        cmocka_unit_test(who_holds_messages_gets_more_M3),
-        cmocka_unit_test(values_are_added_piece_by_piece),
-        cmocka_unit_test(what_is_too_long_goes_nowhere_T9),
-        cmocka_unit_test(a_receive_that_is_given_up_is_not_written_again),
-        cmocka_unit_test(a_send_that_is_given_up_is_cut),
-        cmocka_unit_test(a_block_is_bounded_and_lines_are_apart_T13),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("shm_lines")

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport_cause_test.c - net.T6: what is told of a connection that ends before its rank is known to have failed. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 
@@ -115,9 +110,8 @@ static struct drill run(enum fate fate, uint64_t abort_ns, enum on_loss on_loss,
 }
 
 /* Regression: the error did not name the rank that failed. */
-static void a_rank_that_dies_is_named(void **state)
+UNIT_TEST(a_rank_that_dies_is_named)
 {
-    (void)state;
     for (int together = 0; together <= 1; together++) {
         struct drill d = run(DIES, LONG_NS, ON_LOSS_ABORT, together);
         assert_in_range(d.n_looks, N_LOOKS + 1, 1000);
@@ -129,9 +123,8 @@ static void a_rank_that_dies_is_named(void **state)
     }
 }
 
-static void of_a_rank_that_lives_the_connection_is_told(void **state)
+UNIT_TEST(of_a_rank_that_lives_the_connection_is_told)
 {
-    (void)state;
     assert_string_equal(run(ENDS_WELL, LONG_NS, ON_LOSS_ABORT, false).told, CLOSED);
     assert_string_equal(run(ENDS_WELL, LONG_NS, ON_LOSS_ABORT, true).told, CLOSED);
     assert_string_equal(run(ENDS_WELL, LONG_NS, ON_LOSS_REPORT, false).told, CLOSED);
@@ -139,27 +132,24 @@ static void of_a_rank_that_lives_the_connection_is_told(void **state)
 
 /* Within the time limit of this test, of which the run's limit of silence is many times as much.
  * Regression: the error came too late to name the lost connection. */
-static void a_rank_with_signs_of_life_is_not_waited_for(void **state)
+UNIT_TEST(a_rank_with_signs_of_life_is_not_waited_for)
 {
-    (void)state;
     assert_string_equal(run(LIVES_UNTIL_TOLD, LONG_NS, ON_LOSS_ABORT, false).told, CLOSED);
 }
 
 /* A wait would take thousands of looks. */
-static void where_nobody_watches_nobody_waits(void **state)
+UNIT_TEST(where_nobody_watches_nobody_waits)
 {
     const struct drill d = run(DIES_WHEN_TOLD, 0, ON_LOSS_ABORT, false);
 
-    (void)state;
     assert_string_equal(d.told, CLOSED);
     assert_in_range(d.n_looks, 1, N_LOOKS);
 }
 
 /* ... but for a world that notices the end of a process all the same.
  * Regression: a library's job told of the connection or of the rank, whichever came first. */
-static void a_world_that_sees_ends_names_who_died(void **state)
+UNIT_TEST(a_world_that_sees_ends_names_who_died)
 {
-    (void)state;
     for (int together = 0; together <= 1; together++) {
         const struct drill d = run_in(WORLD_SEES_ENDS, DIES, 0, ON_LOSS_ABORT, together);
         assert_in_range(d.n_looks, N_LOOKS + 1, 1000);
@@ -168,14 +158,4 @@ static void a_world_that_sees_ends_names_who_died(void **state)
     assert_string_equal(run_in(WORLD_SEES_ENDS, LIVES_UNTIL_TOLD, 0, ON_LOSS_ABORT, false).told, CLOSED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest test[] = {
-        cmocka_unit_test(a_rank_that_dies_is_named),
-        cmocka_unit_test(of_a_rank_that_lives_the_connection_is_told),
-        cmocka_unit_test(a_rank_with_signs_of_life_is_not_waited_for),
-        cmocka_unit_test(where_nobody_watches_nobody_waits),
-        cmocka_unit_test(a_world_that_sees_ends_names_who_died),
-    };
-    return cmocka_run_group_tests(test, NULL, NULL);
-}
+UNIT_MAIN("transport_cause")

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport_shm_test.c - what transport shm refuses, and the memory that it says it needs. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/byte_ring.h"
 #include "harness/net/shm_line.h"
 #include "harness/net/transport.h"
@@ -62,43 +58,31 @@ static void run_refused(struct refusal *refusal)
     assert_int_equal(atomic_load(&refusal->n_refused), N_RANKS);
 }
 
-static void ranks_of_two_hosts_are_refused_by_name(void **state)
+UNIT_TEST(ranks_of_two_hosts_are_refused_by_name)
 {
     struct refusal refusal = { .begins = "--transport shm: rank 0 is on host ", .names = ", and rank 2 on host " };
 
-    (void)state;
     run_refused(&refusal);
 }
 
-static void virtual_time_is_refused(void **state)
+UNIT_TEST(virtual_time_is_refused)
 {
     struct refusal refusal = { .is_virtual = true, .begins = "transport shm: ", .names = "world threads" };
 
-    (void)state;
     run_refused(&refusal);
 }
 
 /* Of each worker and each server, the block that open() makes where no plan is known. */
-static void memory_is_that_of_a_block(void **state)
+UNIT_TEST(memory_is_that_of_a_block)
 {
     const struct transport_plan none = { 0 };
     const struct job_facts facts = { .n_workers = 3, .n_servers = 2 }, alone = { .n_workers = 1 };
     const struct memory_need need = transport_shm.module.memory(NULL, &facts);
 
-    (void)state;
     assert_int_equal(need.worker_bytes, shm_geometry_of(5, &none).block_bytes);
     assert_int_equal(need.server_bytes, need.worker_bytes);
     assert_int_equal(need.rank_0_bytes, 0);
     assert_int_equal(transport_shm.module.memory(NULL, &alone).worker_bytes, BYTE_RING_LINE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_of_two_hosts_are_refused_by_name),
-        cmocka_unit_test(virtual_time_is_refused),
-        cmocka_unit_test(memory_is_that_of_a_block),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("transport_shm")

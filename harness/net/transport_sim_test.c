@@ -6,17 +6,12 @@
  *
  * Unless a test says otherwise links have 1 Gbit/s and 25 us; between ranks of one host 5 GB/s and 1 us.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/topology.h"
 #include "harness/net/transport.h"
@@ -151,9 +146,8 @@ out:
     return rc;
 }
 
-static void messages_keep_their_order_T4(void **state)
+UNIT_TEST(messages_keep_their_order_T4)
 {
-    (void)state;
     assert_int_equal(run_sim(2, 1, order_body), RC_OK);
     assert_int_equal(seen.n_failures, 0);
     assert_true(seen.at_ns[0] > 8e6 && seen.at_ns[0] < 9e6); /* one long message, at 1e9 bit/s */
@@ -182,9 +176,8 @@ out:
     return rc;
 }
 
-static void any_messages_come_by_arrival_T8(void **state)
+UNIT_TEST(any_messages_come_by_arrival_T8)
 {
-    (void)state;
     assert_int_equal(run_sim(4, 1, arrival_body), RC_OK);
     assert_int_equal(seen.n_failures, 0);
 }
@@ -215,9 +208,8 @@ out:
     return rc;
 }
 
-static void a_wait_ends_at_its_timeout_T3(void **state)
+UNIT_TEST(a_wait_ends_at_its_timeout_T3)
 {
-    (void)state;
     assert_int_equal(run_sim(2, 1, timeout_body), RC_OK);
     assert_int_equal(seen.n_failures, 0);
     assert_int_equal(seen.rc[0], RC_TIMEOUT);
@@ -253,9 +245,8 @@ out:
     return rc;
 }
 
-static void a_message_at_the_deadline_is_not_lost(void **state)
+UNIT_TEST(a_message_at_the_deadline_is_not_lost)
 {
-    (void)state;
     assert_int_equal(run_sim(2, 1, race_body), RC_OK);
     assert_int_equal(seen.n_returned, 20 + 2);
 }
@@ -297,9 +288,8 @@ out:
 }
 
 /* net.S1, S3: what was on its way to the dead, and what it had opened, is dropped and not leaked. */
-static void a_dead_rank_ends_every_wait_T10(void **state)
+UNIT_TEST(a_dead_rank_ends_every_wait_T10)
 {
-    (void)state;
     assert_int_equal(run_sim(4, 1, die_body), RC_PEER);
     assert_string_equal(rc_message(), "rank 2: ended before its work was done");
     assert_int_equal(seen.n_returned, 3 + 3);
@@ -324,9 +314,8 @@ out:
     return rc;
 }
 
-static void a_deadlock_is_a_timeout_E3(void **state)
+UNIT_TEST(a_deadlock_is_a_timeout_E3)
 {
-    (void)state;
     assert_int_equal(run_sim(3, 1, deadlock_body), RC_TIMEOUT);
     for (int r = 0; r < 3; r++)
         assert_int_equal(seen.rc[r], RC_TIMEOUT);
@@ -360,9 +349,8 @@ out:
     return rc;
 }
 
-static void close_abandons_what_is_left(void **state)
+UNIT_TEST(close_abandons_what_is_left)
 {
-    (void)state;
     assert_int_equal(run_sim(2, 1, leave_all_body), RC_OK);
     assert_int_equal(seen.n_failures, 0);
 }
@@ -384,9 +372,8 @@ out:
     return rc;
 }
 
-static void tags_are_kept_apart(void **state)
+UNIT_TEST(tags_are_kept_apart)
 {
-    (void)state;
     assert_int_equal(run_sim(2, 1, many_tags_body), RC_OK);
     assert_int_equal(seen.n_failures, 0);
 }
@@ -399,12 +386,11 @@ static enum rc threads_body(struct world *w, void *arg)
     return transport_open(&t, &transport_sim, w);
 }
 
-static void other_worlds_are_refused(void **state)
+UNIT_TEST(other_worlds_are_refused)
 {
     const struct world_ops *threads = NULL;
     const struct world_opts opts = { 0 };
 
-    (void)state;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     assert_int_equal(world_run(threads, &opts, 1, threads_body, NULL), RC_UNSUPPORTED);
     assert_names(rc_message(), "rank 0: transport sim: ... world sim ... world threads");
@@ -454,9 +440,8 @@ static void check_one_message(int n_ranks_per_host, double latency_ns, double ns
         assert_time(seen.at_ns[i], latency_ns + ns_per_byte * (double)lengths[i]);
 }
 
-static void a_message_costs_latency_and_bytes_G2(void **state)
+UNIT_TEST(a_message_costs_latency_and_bytes_G2)
 {
-    (void)state;
     check_one_message(1, LATENCY_NS, NS_PER_BYTE);
     check_one_message(2, 1000.0, 0.2); /* within a host */
 }
@@ -484,9 +469,8 @@ out:
     return rc;
 }
 
-static void messages_share_a_link_G2(void **state)
+UNIT_TEST(messages_share_a_link_G2)
 {
-    (void)state;
     assert_int_equal(run_sim(4, 1, share_body), RC_OK);
     /* Half of rank 0's link each, half of rank 1's link each: all at half rate until rank 3 is served at
      * 8 ms; the 1 MB messages have moved 0.5 MB by then and still share rank 0's link: 16 ms. */
@@ -528,9 +512,8 @@ static enum rc many_in_a_ring(struct transport *t)
 }
 
 /* Many ranks between one wait and the next: G1 and net.S2, or the sums of messages would be wrong. */
-static void a_ring_uses_both_directions_T2(void **state)
+UNIT_TEST(a_ring_uses_both_directions_T2)
 {
-    (void)state;
     assert_int_equal(run_sim(5, 1, few_in_a_ring), RC_OK);
     assert_int_equal(seen.n_failures, 0);
     for (int r = 0; r < 5; r++)
@@ -571,19 +554,17 @@ out:
     return rc;
 }
 
-static void server_of_511(void **state)
+UNIT_TEST(server_of_511)
 {
-    (void)state;
     assert_int_equal(run_sim(512, 4, server_body), RC_OK);
     assert_int_equal(seen.n_failures, 0);
     assert_true(seen.at_ns[0] > SERVER_STEPS * 511 * 1.0); /* at least what the server computed */
 }
 
-static void runs_repeat_to_the_digit_W3_G4(void **state)
+UNIT_TEST(runs_repeat_to_the_digit_W3_G4)
 {
     static double first[100];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(run_sim(100, 3, server_body), RC_OK);
         assert_int_equal(seen.n_failures, 0);
@@ -755,9 +736,8 @@ static const struct {
     { "servers are beside workers", 2, 4, LINKS ",server_placement=beside", &two_across, { LOCAL_NS + MB / 4 } },
 };
 
-static void messages_take_what_the_cluster_says(void **state)
+UNIT_TEST(messages_take_what_the_cluster_says)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof costs / sizeof *costs; k++) {
         double expected_ns = 0;
         print_message("%s\n", costs[k].what);
@@ -792,7 +772,7 @@ out:
     return rc;
 }
 
-static void each_message_takes_what_topology_says(void **state)
+UNIT_TEST(each_message_takes_what_topology_says)
 {
     static const char settings[] =
         LINKS ",ranks_per_host_count=2,nics_per_host_count=2,hosts_count=9,hosts_per_group_count=2,"
@@ -803,7 +783,6 @@ static void each_message_takes_what_topology_says(void **state)
     struct topology t;
     struct cluster c;
 
-    (void)state;
     cluster_default(&c);
     assert_int_equal(cluster_set(&c, NULL, settings), RC_OK);
     topology_init(&t, &c, 10, 14);
@@ -851,9 +830,8 @@ static void run_holding(const char *eager)
     assert_time(seen.at_ns[9], LINK_NS + 2 * MB + 1);
 }
 
-static void a_long_message_holds_its_sender(void **state)
+UNIT_TEST(a_long_message_holds_its_sender)
 {
-    (void)state;
     run_holding("tcp_eager_bytes=1000000");
     assert_time(seen.at_ns[0], 0);
     assert_time(seen.at_ns[1], seen.at_ns[9]);
@@ -863,37 +841,12 @@ static void a_long_message_holds_its_sender(void **state)
     assert_time(seen.at_ns[11], seen.at_ns[2] + LINK_NS + 5 * MB); /* it arrives all the same */
 }
 
-static void without_a_limit_no_sender_is_held(void **state)
+UNIT_TEST(without_a_limit_no_sender_is_held)
 {
-    (void)state;
     run_holding("tcp_eager_bytes=0");
     assert_int_equal(seen.rc[3], RC_OK);
     for (int i = 0; i < 4; i++)
         assert_time(seen.at_ns[i], 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_keep_their_order_T4),
-        cmocka_unit_test(any_messages_come_by_arrival_T8),
-        cmocka_unit_test(a_wait_ends_at_its_timeout_T3),
-        cmocka_unit_test(a_message_at_the_deadline_is_not_lost),
-        cmocka_unit_test(a_dead_rank_ends_every_wait_T10),
-        cmocka_unit_test(a_deadlock_is_a_timeout_E3),
-        cmocka_unit_test(close_abandons_what_is_left),
-        cmocka_unit_test(tags_are_kept_apart),
-        cmocka_unit_test(other_worlds_are_refused),
-        cmocka_unit_test(a_message_costs_latency_and_bytes_G2),
-        cmocka_unit_test(messages_share_a_link_G2),
-        cmocka_unit_test(a_ring_uses_both_directions_T2),
-        cmocka_unit_test(server_of_511),
-        cmocka_unit_test(runs_repeat_to_the_digit_W3_G4),
-        cmocka_unit_test(messages_take_what_the_cluster_says),
-        cmocka_unit_test(each_message_takes_what_topology_says),
-        cmocka_unit_test(a_long_message_holds_its_sender),
-        cmocka_unit_test(without_a_limit_no_sender_is_held),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("transport_sim")

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zmq_address_test.c - where a rank of a made-up world listens, and what is left of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/net/zmq_address.h"
 #include "harness/world/world.h"
 
@@ -35,12 +30,11 @@ static void expect_refused(const struct world *w, enum rc why, const char *text)
     zmq_address_remove(&a);
 }
 
-static void threads_are_in_one_process(void **state)
+UNIT_TEST(threads_are_in_one_process)
 {
     const struct world w = made(&threads, 4, NULL);
     struct zmq_address a;
 
-    (void)state;
     assert_int_equal(zmq_address_open(&a, &w, ZMQ_WANT_ANY), RC_OK);
     assert_int_equal(a.reach, ZMQ_REACH_PROCESS);
     assert_string_equal(a.text, "inproc://rank-2");
@@ -48,13 +42,12 @@ static void threads_are_in_one_process(void **state)
 }
 
 /* ipc and tcp, also where ranks are threads; and only where they can be reached so. */
-static void what_is_wanted_is_taken(void **state)
+UNIT_TEST(what_is_wanted_is_taken)
 {
     const struct world one = made(&threads, 4, NULL), several = made(&processes, 2, NULL),
                        given = made(&processes, 2, "127.0.0.1");
     struct zmq_address a;
 
-    (void)state;
     assert_int_equal(unsetenv("TMPDIR"), 0);
     assert_int_equal(zmq_address_open(&a, &one, ZMQ_WANT_HOST), RC_OK);
     assert_int_equal(a.reach, ZMQ_REACH_HOST);
@@ -71,14 +64,13 @@ static void what_is_wanted_is_taken(void **state)
     assert_non_null(strstr(rc_message(), "is the loopback, which no other host reaches"));
 }
 
-static void processes_of_a_host_have_a_folder_of_their_own(void **state)
+UNIT_TEST(processes_of_a_host_have_a_folder_of_their_own)
 {
     const struct world w = made(&processes, 4, "");
     struct zmq_address a, other;
     struct stat is;
     FILE *socket;
 
-    (void)state;
     assert_int_equal(unsetenv("TMPDIR"), 0);
     assert_int_equal(zmq_address_open(&a, &w, ZMQ_WANT_ANY), RC_OK);
     assert_int_equal(zmq_address_open(&other, &w, ZMQ_WANT_ANY), RC_OK);
@@ -105,13 +97,12 @@ static void processes_of_a_host_have_a_folder_of_their_own(void **state)
 }
 
 /* The longest TMPDIR that does, and one that is longer by a byte. */
-static void a_path_of_a_socket_is_short(void **state)
+UNIT_TEST(a_path_of_a_socket_is_short)
 {
     const struct world w = made(&processes, 4, NULL);
     char base[] = "/tmp/gradmark-test-XXXXXX", longest[ZMQ_SOCKET_PATH_BYTES];
     struct zmq_address a;
 
-    (void)state;
     assert_non_null(mkdtemp(base));
     const size_t n_longest = ZMQ_SOCKET_PATH_BYTES - 1 - strlen("/gradmark-XXXXXX/s");
     memset(longest, 'x', sizeof longest);
@@ -136,14 +127,13 @@ static void a_path_of_a_socket_is_short(void **state)
     assert_int_equal(rmdir(base), 0);
 }
 
-static void hosts_need_an_interface(void **state)
+UNIT_TEST(hosts_need_an_interface)
 {
     const struct world none = made(&processes, 2, NULL), empty = made(&processes, 2, "");
     const struct world loopback = made(&processes, 2, "127.0.0.1"), unknown = made(&processes, 2, "no-such-one");
     const struct world one_host = made(&processes, 4, "127.0.0.1");
     struct zmq_address a;
 
-    (void)state;
     expect_refused(&none, RC_INVAL, "ranks are on several hosts, and --interface NAME|ADDRESS has to say");
     expect_refused(&empty, RC_INVAL, "ranks are on several hosts");
     expect_refused(&unknown, RC_INVAL, "--interface no-such-one: host ");
@@ -155,15 +145,4 @@ static void hosts_need_an_interface(void **state)
     expect_refused(&loopback, RC_INVAL, "--interface 127.0.0.1: is the loopback, which no other host reaches");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_are_in_one_process),
-        cmocka_unit_test(what_is_wanted_is_taken),
-        cmocka_unit_test(processes_of_a_host_have_a_folder_of_their_own),
-        cmocka_unit_test(a_path_of_a_socket_is_short),
-        cmocka_unit_test(hosts_need_an_interface),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("zmq_address")

@@ -2,17 +2,12 @@
 /* zmq_files_test.c - limits of open files that suffice, are raised, or do not suffice. (That the figures are those of
  * ZeroMQ: transport_zmq_test.c.) */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/zmq_files.h"
 
 enum { SOFT = 100, HARD = 1000, MOST_OPEN = 300 };
@@ -35,9 +30,8 @@ static int most_ranks(enum zmq_reach reach)
     return n_ranks;
 }
 
-static void the_limit_is_raised(void **state)
+UNIT_TEST(the_limit_is_raised)
 {
-    (void)state;
     const struct rlimit before = { .rlim_cur = SOFT, .rlim_max = HARD };
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(zmq_files_check(ZMQ_REACH_HOST, HARD / 5), RC_UNSUPPORTED);
@@ -50,14 +44,13 @@ static void the_limit_is_raised(void **state)
 }
 
 /* What is open already counts: with 30 files more, there may be 30 / 3 or 30 / 5 ranks fewer. */
-static void too_many_ranks_are_refused(void **state)
+UNIT_TEST(too_many_ranks_are_refused)
 {
     const int n_host = most_ranks(ZMQ_REACH_HOST), n_hosts = most_ranks(ZMQ_REACH_HOSTS);
     const int n_left = HARD - ZMQ_FILES_SPARE;
     char text[64];
     int fd[30];
 
-    (void)state;
     assert_in_range(3 * (n_host - 1), n_left - MOST_OPEN, n_left - 2);
     assert_in_range(5 * (n_hosts - 1), n_left - MOST_OPEN, n_left - 2);
     assert_in_range(5 * (n_hosts - 1), 3 * (n_host - 1) - 4, 3 * (n_host - 1) + 2);
@@ -75,12 +68,11 @@ static void too_many_ranks_are_refused(void **state)
 }
 
 /* Above what is open: a context, and of each rank a socket to receive from and one to send to. */
-static void a_context_needs_files(void **state)
+UNIT_TEST(a_context_needs_files)
 {
     const struct rlimit before = limit_now();
     char text[160];
 
-    (void)state;
     for (int n_users = 1; n_users <= 3; n_users++) {
         struct rlimit few = before;
         for (few.rlim_cur = 1; setrlimit(RLIMIT_NOFILE, &few) == 0 && zmq_files_check_context(n_users) != RC_OK;) {
@@ -96,13 +88,4 @@ static void a_context_needs_files(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_limit_is_raised),
-        cmocka_unit_test(too_many_ranks_are_refused),
-        cmocka_unit_test(a_context_needs_files),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("zmq_files")

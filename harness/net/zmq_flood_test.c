@@ -5,11 +5,7 @@
  */
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +13,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <zmq.h>
 
 #include "harness/base/bytes.h"
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/net/xfer.h"
 #include "harness/net/zmq_frame.h"
 #include "harness/net/zmq_gate.h"
@@ -266,24 +262,14 @@ static void under_attack(bool encrypts)
     free(bytes);
 }
 
-static void strangers_at_an_encrypted_gate_Z2_Z3(void **state)
+UNIT_TEST(strangers_at_an_encrypted_gate_Z2_Z3)
 {
-    (void)state;
     under_attack(true);
 }
 
-static void strangers_at_a_gate_with_a_password_Z2_Z3(void **state)
+UNIT_TEST(strangers_at_a_gate_with_a_password_Z2_Z3)
 {
-    (void)state;
     under_attack(false);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strangers_at_an_encrypted_gate_Z2_Z3),
-        cmocka_unit_test(strangers_at_a_gate_with_a_password_Z2_Z3),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("zmq_flood")

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zmq_frame_test.c - what bytes are a frame: of every head that differs in one bit, and of noise. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/net/transport.h"
 #include "harness/net/zmq_frame.h"
 
@@ -67,7 +62,7 @@ static bool is_same(const struct frame *a, const struct frame *b)
            a->n_received == b->n_received;
 }
 
-static void a_frame_is_read_as_it_was_written(void **state)
+UNIT_TEST(a_frame_is_read_as_it_was_written)
 {
     const struct frame ack = {
         .kind = FRAME_ACK, .sender = INT32_MAX, .n_received = 3, .token = { 9, 8, 7, 6, 5, 4, 3, 2, 1 }
@@ -75,7 +70,6 @@ static void a_frame_is_read_as_it_was_written(void **state)
     unsigned char bytes[ALL_BYTES];
     struct frame read;
 
-    (void)state;
     assert_int_equal(write_frame(bytes, &made, true), ALL_BYTES);
     assert_true(reads(&read, bytes, ALL_BYTES));
     assert_true(is_same(&read, &made));
@@ -86,13 +80,12 @@ static void a_frame_is_read_as_it_was_written(void **state)
 }
 
 /* Bits of sender, tag, sequence and n_received are anybody's: another number. All others make it a stranger's. */
-static void a_wrong_bit_is_another_number_or_a_stranger(void **state)
+UNIT_TEST(a_wrong_bit_is_another_number_or_a_stranger)
 {
     unsigned char bytes[ALL_BYTES];
     struct frame read;
     int n_read = 0;
 
-    (void)state;
     (void)write_frame(bytes, &made, true);
     for (int bit = 0; bit < 8 * FRAME_HEAD_BYTES; bit++) {
         const int offset = bit / 8;
@@ -109,7 +102,7 @@ static void a_wrong_bit_is_another_number_or_a_stranger(void **state)
 }
 
 /* A divided frame has its header behind the head, and says how long its second part is, which is not empty. */
-static void a_divided_frame_tells_of_its_second_part(void **state)
+UNIT_TEST(a_divided_frame_tells_of_its_second_part)
 {
     unsigned char payload[PAYLOAD_BYTES];
     const struct xfer x = { .head = payload, .n_head_bytes = 8, .ptr = payload + 8, .n_bytes = PAYLOAD_BYTES - 8 };
@@ -120,7 +113,6 @@ static void a_divided_frame_tells_of_its_second_part(void **state)
     size_t n_bytes = 0;
     zmq_msg_t msg, body;
 
-    (void)state;
     memset(payload, 0x5a, sizeof payload);
     divided.kind = FRAME_DIVIDED;
     assert_int_equal(frame_pool_open(&pool), RC_OK);
@@ -147,19 +139,18 @@ static void a_divided_frame_tells_of_its_second_part(void **state)
     frame_pool_close(&pool);
 }
 
-static void other_lengths_are_strangers(void **state)
+UNIT_TEST(other_lengths_are_strangers)
 {
     unsigned char bytes[ALL_BYTES + 8] = { 0 };
     struct frame read;
 
-    (void)state;
     (void)write_frame(bytes, &made, true);
     for (size_t n_bytes = 0; n_bytes <= sizeof bytes; n_bytes++)
         assert_int_equal(reads(&read, bytes, n_bytes), n_bytes == ALL_BYTES);
 }
 
 /* An acknowledgement has neither payload nor tag nor sequence. */
-static void an_acknowledgement_is_a_head_alone(void **state)
+UNIT_TEST(an_acknowledgement_is_a_head_alone)
 {
     const struct frame ack = {
         .kind = FRAME_ACK, .sender = 1, .n_received = 3, .token = { 9, 8, 7, 6, 5, 4, 3, 2, 1 }
@@ -167,7 +158,6 @@ static void an_acknowledgement_is_a_head_alone(void **state)
     struct frame other = ack, read;
     unsigned char bytes[ALL_BYTES];
 
-    (void)state;
     assert_false(reads(&read, bytes, write_frame(bytes, &ack, true)));
     other.tag = 1;
     assert_false(reads(&read, bytes, write_frame(bytes, &other, false)));
@@ -179,13 +169,12 @@ static void an_acknowledgement_is_a_head_alone(void **state)
 }
 
 /* Noise of any length, and frames with some bytes of noise: never ours while a byte of the token is not. */
-static void noise_is_a_stranger(void **state)
+UNIT_TEST(noise_is_a_stranger)
 {
     enum { N_TRIES = 100000 };
     unsigned char bytes[ALL_BYTES];
     struct frame read;
 
-    (void)state;
     for (uint64_t i = 0; i < N_TRIES; i++) {
         const uint64_t random = rng_u64(i, RNG_TEST, 0);
         if (i % 2 == 0)
@@ -199,16 +188,4 @@ static void noise_is_a_stranger(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_frame_is_read_as_it_was_written),
-        cmocka_unit_test(a_wrong_bit_is_another_number_or_a_stranger),
-        cmocka_unit_test(a_divided_frame_tells_of_its_second_part),
-        cmocka_unit_test(other_lengths_are_strangers),
-        cmocka_unit_test(an_acknowledgement_is_a_head_alone),
-        cmocka_unit_test(noise_is_a_stranger),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("zmq_frame")

@@ -4,20 +4,16 @@
  * net.Z1, Z2, Z4. (net.Z3, memory under floods: zmq_flood_test.c.)
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <zmq.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/net/zmq_gate.h"
 #include "harness/world/suite/loopback.h"
 
@@ -147,26 +143,23 @@ static void ranks_get_in_and_others_do_not(bool encrypts)
     kit_close(&k);
 }
 
-static void by_keys_Z2_Z4(void **state)
+UNIT_TEST(by_keys_Z2_Z4)
 {
-    (void)state;
     ranks_get_in_and_others_do_not(true);
 }
 
-static void by_a_password_Z2_Z4(void **state)
+UNIT_TEST(by_a_password_Z2_Z4)
 {
-    (void)state;
     ranks_get_in_and_others_do_not(false);
 }
 
 /* It has the public key of the one that listens, which is no secret, and a pair of its own that nobody knows. */
-static void a_key_that_is_not_of_the_run_stays_outside_Z2(void **state)
+UNIT_TEST(a_key_that_is_not_of_the_run_stays_outside_Z2)
 {
     struct zmq_gate *stranger = NULL;
     void *const context = zmq_ctx_new();
     struct kit k;
 
-    (void)state;
     kit_open(&k, true);
     kit_admit(&k);
     assert_int_equal(zmq_gate_open(&stranger, context, true, NULL), RC_OK);
@@ -178,12 +171,11 @@ static void a_key_that_is_not_of_the_run_stays_outside_Z2(void **state)
 }
 
 /* Parts of a password, and longer ones. */
-static void a_password_is_right_as_a_whole_Z2(void **state)
+UNIT_TEST(a_password_is_right_as_a_whole_Z2)
 {
     char pass[GATE_PASS_BYTES + 1];
     struct kit k;
 
-    (void)state;
     kit_open(&k, false);
     kit_admit(&k);
     const size_t n_chars = strlen(zmq_gate_pass(k.gate));
@@ -200,9 +192,8 @@ static void a_password_is_right_as_a_whole_Z2(void **state)
     kit_close(&k);
 }
 
-static void whoever_comes_too_early_waits_Z1(void **state)
+UNIT_TEST(whoever_comes_too_early_waits_Z1)
 {
-    (void)state;
     for (int encrypts = 0; encrypts < 2; encrypts++) {
         struct kit k;
         kit_open(&k, encrypts);
@@ -225,14 +216,13 @@ static void whoever_comes_too_early_waits_Z1(void **state)
     }
 }
 
-static void keys_from_a_file_are_those_it_uses(void **state)
+UNIT_TEST(keys_from_a_file_are_those_it_uses)
 {
     struct curve_keys keys;
     struct zmq_gate *gate = NULL, *none = NULL;
     void *const context = zmq_ctx_new();
     const char *const wrong[] = { "not a key" };
 
-    (void)state;
     assert_int_equal(curve_keys_make(&keys), RC_OK);
     assert_int_equal(zmq_gate_open(&gate, context, true, &keys), RC_OK);
     assert_string_equal(zmq_gate_pass(gate), keys.public_text);
@@ -316,24 +306,10 @@ static bool is_seen_on_the_way(bool encrypts)
     return is_seen;
 }
 
-static void what_is_encrypted_nobody_reads(void **state)
+UNIT_TEST(what_is_encrypted_nobody_reads)
 {
-    (void)state;
     assert_false(is_seen_on_the_way(true));
     assert_true(is_seen_on_the_way(false)); /* the relay sees what is there to see */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_keys_Z2_Z4),
-        cmocka_unit_test(by_a_password_Z2_Z4),
-        cmocka_unit_test(a_key_that_is_not_of_the_run_stays_outside_Z2),
-        cmocka_unit_test(a_password_is_right_as_a_whole_Z2),
-        cmocka_unit_test(whoever_comes_too_early_waits_Z1),
-        cmocka_unit_test(keys_from_a_file_are_those_it_uses),
-        cmocka_unit_test(what_is_encrypted_nobody_reads),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("zmq_gate")

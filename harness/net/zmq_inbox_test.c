@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zmq_inbox_test.c - numbers that are not due, frames that are too long, messages that nobody awaits, and what is owed:
  * net.I1 to I4. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/net/transport.h"
 #include "harness/net/zmq_inbox.h"
 #include "harness/world/suite/loopback.h"
@@ -121,13 +116,12 @@ static void send_divided(struct kit *k, uint64_t sequence, size_t n_body_bytes, 
 }
 
 /* Of two parts, as long as it says; whatever else is a stranger's, as a whole. */
-static void a_divided_frame_is_two_parts(void **state)
+UNIT_TEST(a_divided_frame_is_two_parts)
 {
     const struct inbox_limits none = { 0 };
     struct arrival *a = NULL;
     struct kit k;
 
-    (void)state;
     kit_open(&k, &none);
     send_divided(&k, 0, BODY_BYTES, 2);
     assert_int_equal(receive(&k), 1);
@@ -155,13 +149,12 @@ static void a_divided_frame_is_two_parts(void **state)
 }
 
 /* 0, 2 and 3 too early, 0 again, 1, 2, 1 again: each comes once, in order; and it is nobody's error. */
-static void what_is_not_due_is_dropped_I1(void **state)
+UNIT_TEST(what_is_not_due_is_dropped_I1)
 {
     static const uint64_t sequence[] = { 0, 2, 3, 0, 1, 2, 1 };
     const struct inbox_limits limits = { .reconnects = true, .silence_ms = LIMIT_MS };
     struct kit k;
 
-    (void)state;
     kit_open(&k, &limits);
     for (size_t i = 0; i < sizeof sequence / sizeof *sequence; i++)
         send_message(&k, 1, sequence[i], TAG_ANY | 1, (size_t)sequence[i] + 10);
@@ -179,12 +172,11 @@ static void what_is_not_due_is_dropped_I1(void **state)
 
 /* Where nobody reconnects a message that never came shows with the next one, and ends what comes from its sender, but
  * not from others. */
-static void a_gap_is_an_error_where_nobody_reconnects_I1(void **state)
+UNIT_TEST(a_gap_is_an_error_where_nobody_reconnects_I1)
 {
     const struct inbox_limits none = { 0 };
     struct kit k;
 
-    (void)state;
     kit_open(&k, &none);
     send_message(&k, 1, 0, TAG_ANY, 5);
     assert_int_equal(receive(&k), 1);
@@ -207,14 +199,13 @@ static void a_gap_is_an_error_where_nobody_reconnects_I1(void **state)
 }
 
 /* The longest message comes; of one that is longer by a byte, and of those behind it, nothing does. */
-static void a_longer_frame_ends_its_connection_I2(void **state)
+UNIT_TEST(a_longer_frame_ends_its_connection_I2)
 {
     const struct inbox_limits limits = { .most_message_bytes = MOST_BYTES };
     int from = FROM_NOBODY;
     struct kit k;
     void *stranger;
 
-    (void)state;
     kit_open(&k, &limits);
     assert_non_null(stranger = zmq_socket(k.context, ZMQ_PUSH));
     assert_int_equal(zmq_setsockopt(stranger, ZMQ_RECONNECT_IVL, &(int){ -1 }, sizeof(int)), 0);
@@ -235,14 +226,13 @@ static void a_longer_frame_ends_its_connection_I2(void **state)
     kit_close(&k);
 }
 
-static void so_many_wait_to_be_awaited_I3(void **state)
+UNIT_TEST(so_many_wait_to_be_awaited_I3)
 {
     enum { MOST = 4 };
     const struct inbox_limits limits = { .most_waiting = MOST };
     struct xfer x = { .peer = 1, .tag = 7 };
     struct kit k;
 
-    (void)state;
     kit_open(&k, &limits);
     for (uint64_t i = 0; i < MOST; i++) {
         send_message(&k, 1, i, i % 2 == 0 ? TAG_ANY : 7, 0);
@@ -265,12 +255,11 @@ static void so_many_wait_to_be_awaited_I3(void **state)
     kit_close(&k);
 }
 
-static void half_a_window_is_owed_I4(void **state)
+UNIT_TEST(half_a_window_is_owed_I4)
 {
     const struct inbox_limits limits = { .window = 6, .reconnects = true, .silence_ms = LIMIT_MS };
     struct kit k;
 
-    (void)state;
     kit_open(&k, &limits);
     for (uint64_t i = 0; i < 3; i++) {
         assert_false(inbox_owes(k.in, 1));
@@ -290,12 +279,11 @@ static void half_a_window_is_owed_I4(void **state)
     kit_close(&k);
 }
 
-static void acknowledgements_are_noted(void **state)
+UNIT_TEST(acknowledgements_are_noted)
 {
     const struct inbox_limits none = { .window = 0 };
     struct kit k;
 
-    (void)state;
     kit_open(&k, &none);
     send_to(&k, k.push, (struct frame){ .kind = FRAME_ACK, .sender = 1, .n_received = 5 }, 0);
     send_to(&k, k.push, (struct frame){ .sender = 1, .n_received = 4, .tag = TAG_ANY }, 3);
@@ -361,13 +349,12 @@ static void send_noise(const struct kit *k, uint64_t i)
 }
 
 /* Bytes of any kind at the port of a rank: what comes from the group comes all the same, and nothing else does. */
-static void strangers_may_send_anything(void **state)
+UNIT_TEST(strangers_may_send_anything)
 {
     const struct inbox_limits limits = { .most_message_bytes = MOST_BYTES, .reconnects = true, .silence_ms = LIMIT_MS };
     uint64_t n_strange = 0;
     struct kit k;
 
-    (void)state;
     kit_open(&k, &limits);
     for (uint64_t i = 0; i < N_STRANGERS; i++) {
         send_noise(&k, i);
@@ -386,18 +373,4 @@ static void strangers_may_send_anything(void **state)
     kit_close(&k);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_divided_frame_is_two_parts),
-        cmocka_unit_test(what_is_not_due_is_dropped_I1),
-        cmocka_unit_test(a_gap_is_an_error_where_nobody_reconnects_I1),
-        cmocka_unit_test(a_longer_frame_ends_its_connection_I2),
-        cmocka_unit_test(so_many_wait_to_be_awaited_I3),
-        cmocka_unit_test(half_a_window_is_owed_I4),
-        cmocka_unit_test(acknowledgements_are_noted),
-        cmocka_unit_test(strangers_may_send_anything),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("zmq_inbox")

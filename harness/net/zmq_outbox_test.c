@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zmq_outbox_test.c - windows, acknowledgements, and connections that are lost and made again (net.O1, O3, O4): one
  * rank's outbox, and a PULL socket of the test in place of its peer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/transport.h"
 #include "harness/net/zmq_frame.h"
 #include "harness/net/zmq_outbox.h"
@@ -210,20 +205,18 @@ static void window(bool reconnects)
     pair_close(&p);
 }
 
-static void a_window_is_all_that_is_on_the_way_O1(void **state)
+UNIT_TEST(a_window_is_all_that_is_on_the_way_O1)
 {
-    (void)state;
     window(false);
     window(true);
 }
 
 /* The peer has read some, acknowledged fewer, and its connection ends: what is not acknowledged comes again, then an
  * acknowledgement; twice. */
-static void what_was_not_acknowledged_comes_again_O3(void **state)
+UNIT_TEST(what_was_not_acknowledged_comes_again_O3)
 {
     struct pair p;
 
-    (void)state;
     pair_open(&p, "tcp://127.0.0.1:*", true);
     post(&p, 0, WINDOW);
     expect(&p, 0, 3);
@@ -246,11 +239,10 @@ static void what_was_not_acknowledged_comes_again_O3(void **state)
 }
 
 /* It goes on with what waited for the window, too, and what arrived twice counts once. */
-static void a_queue_goes_on_after_a_connection_O3(void **state)
+UNIT_TEST(a_queue_goes_on_after_a_connection_O3)
 {
     struct pair p;
 
-    (void)state;
     pair_open(&p, "tcp://127.0.0.1:*", true);
     post(&p, 0, WINDOW + 3);
     expect(&p, 0, WINDOW);
@@ -264,12 +256,11 @@ static void a_queue_goes_on_after_a_connection_O3(void **state)
 }
 
 /* Messages of which each is acknowledged before the next one, faster than ZeroMQ looks how many were read. */
-static void a_fast_peer_is_not_taken_for_a_closed_one_O4(void **state)
+UNIT_TEST(a_fast_peer_is_not_taken_for_a_closed_one_O4)
 {
     enum { N_MESSAGES = 20000 };
     struct pair p;
 
-    (void)state;
     pair_open(&p, "inproc://peer", false);
     for (uint64_t i = 0; i < N_MESSAGES; i++) {
         post(&p, i, 1);
@@ -281,12 +272,11 @@ static void a_fast_peer_is_not_taken_for_a_closed_one_O4(void **state)
 }
 
 /* The connection ends, and the rank does nothing with its outbox any more: what was not acknowledged comes again. */
-static void a_tender_sends_again_while_the_rank_computes_O3(void **state)
+UNIT_TEST(a_tender_sends_again_while_the_rank_computes_O3)
 {
     struct frame head;
     struct pair p;
 
-    (void)state;
     pair_open(&p, "tcp://127.0.0.1:*", true);
     assert_int_equal(zmq_tender_open(&p.tender, p.outbox), RC_OK);
     post(&p, 0, WINDOW);
@@ -303,12 +293,11 @@ static void a_tender_sends_again_while_the_rank_computes_O3(void **state)
 }
 
 /* A rank that posts while its tender tends. */
-static void a_tender_and_its_rank_share_an_outbox_O3(void **state)
+UNIT_TEST(a_tender_and_its_rank_share_an_outbox_O3)
 {
     enum { N_MESSAGES = 2000 };
     struct pair p;
 
-    (void)state;
     pair_open(&p, "tcp://127.0.0.1:*", true);
     assert_int_equal(zmq_tender_open(&p.tender, p.outbox), RC_OK);
     for (uint64_t i = 0; i < N_MESSAGES; i++) {
@@ -322,12 +311,11 @@ static void a_tender_and_its_rank_share_an_outbox_O3(void **state)
 }
 
 /* A rank that computes for longer than the limit looks whether its first connection was made before it judges. */
-static void a_connection_that_nobody_looked_at_is_one_O4(void **state)
+UNIT_TEST(a_connection_that_nobody_looked_at_is_one_O4)
 {
     zmq_msg_t msg;
     struct pair p;
 
-    (void)state;
     pair_open(&p, "tcp://127.0.0.1:*", true);
     post(&p, 0, 1);
     zmq_msg_init(&msg);
@@ -338,12 +326,11 @@ static void a_connection_that_nobody_looked_at_is_one_O4(void **state)
     pair_close(&p);
 }
 
-static void without_a_connection_for_long_O4(void **state)
+UNIT_TEST(without_a_connection_for_long_O4)
 {
     struct pair p;
     int n_looks = 0;
 
-    (void)state;
     pair_open(&p, "tcp://127.0.0.1:*", true);
     post(&p, 0, 1);
     expect(&p, 0, 1);
@@ -365,14 +352,13 @@ static void without_a_connection_for_long_O4(void **state)
 }
 
 /* Between threads a closed socket is a peer that is gone: what is posted, or waits, is its error. */
-static void without_reconnection_a_closed_peer_is_gone_O4(void **state)
+UNIT_TEST(without_reconnection_a_closed_peer_is_gone_O4)
 {
     const uint64_t value = 1;
     const struct xfer x = { .ptr = (void *)(uintptr_t)&value, .n_bytes = sizeof value, .peer = PEER, .tag = 3 };
     enum rc rc = RC_OK;
     struct pair p;
 
-    (void)state;
     pair_open(&p, "inproc://peer", false);
     post(&p, 0, WINDOW + 1);
     expect(&p, 0, WINDOW);
@@ -393,19 +379,4 @@ static void without_reconnection_a_closed_peer_is_gone_O4(void **state)
     pair_close(&p);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_window_is_all_that_is_on_the_way_O1),
-        cmocka_unit_test(what_was_not_acknowledged_comes_again_O3),
-        cmocka_unit_test(a_queue_goes_on_after_a_connection_O3),
-        cmocka_unit_test(a_tender_sends_again_while_the_rank_computes_O3),
-        cmocka_unit_test(a_tender_and_its_rank_share_an_outbox_O3),
-        cmocka_unit_test(a_fast_peer_is_not_taken_for_a_closed_one_O4),
-        cmocka_unit_test(a_connection_that_nobody_looked_at_is_one_O4),
-        cmocka_unit_test(without_a_connection_for_long_O4),
-        cmocka_unit_test(without_reconnection_a_closed_peer_is_gone_O4),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("zmq_outbox")

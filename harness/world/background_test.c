@@ -2,18 +2,13 @@
 /*
  * background_test.c - a function runs once for each start, while the caller continues; mutants must fail.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/test_allocations.h"
+#include "harness/base/suite/unit.h"
 #include "harness/world/background.h"
 #include "harness/world/suite/sleeping_threads.h"
 
@@ -66,9 +61,8 @@ static int count_failures(start_fn *how)
 }
 
 /* world.B1 and B2. */
-static void every_start_is_one_run(void **state)
+UNIT_TEST(every_start_is_one_run)
 {
-    (void)state;
     assert_int_equal(count_failures(start), 0);
 }
 
@@ -95,21 +89,19 @@ static void starts_with_old_input(struct background *b, struct counter *c)
     c->in = in;
 }
 
-static void mutants_are_caught(void **state)
+UNIT_TEST(mutants_are_caught)
 {
-    (void)state;
     assert_true(count_failures(starts_twice) > 0);
     assert_true(count_failures(forgets_one) > 0);
     assert_true(count_failures(starts_with_old_input) > 0);
 }
 
 /* world.B1: a start waits for the run before; the close for the last one (world.B2). */
-static void starts_wait_for_one_another(void **state)
+UNIT_TEST(starts_wait_for_one_another)
 {
     struct counter c = { .in = 4 };
     struct background *b = NULL;
 
-    (void)state;
     assert_int_equal(background_open(&b, count, &c), RC_OK);
     for (int i = 0; i < N_STARTS; i++)
         background_start(b);
@@ -119,12 +111,11 @@ static void starts_wait_for_one_another(void **state)
     assert_int_equal(c.out, 9);
 }
 
-static void unused_threads_end(void **state)
+UNIT_TEST(unused_threads_end)
 {
     struct counter c = { .in = 0 };
     struct background *b = NULL;
 
-    (void)state;
     for (int i = 0; i < 50; i++) {
         assert_int_equal(background_open(&b, count, &c), RC_OK);
         background_close(&b);
@@ -144,12 +135,11 @@ static void await_ticks(void *arg)
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-static void a_waiting_caller_ticks(void **state)
+UNIT_TEST(a_waiting_caller_ticks)
 {
     struct background *b = NULL;
     atomic_int n_ticks = 0;
 
-    (void)state;
     assert_int_equal(background_open(&b, await_ticks, &n_ticks), RC_OK);
     background_set_tick(b, count_tick, &n_ticks);
     background_start(b);
@@ -159,12 +149,11 @@ static void a_waiting_caller_ticks(void **state)
 }
 
 /* world.B3. A thread that spun would never sleep in the kernel. */
-static void idle_threads_sleep(void **state)
+UNIT_TEST(idle_threads_sleep)
 {
     struct counter c = { .in = 0 };
     struct background *b = NULL;
 
-    (void)state;
     assert_int_equal(background_open(&b, count, &c), RC_OK);
     background_start(b);
     background_wait(b);
@@ -175,12 +164,11 @@ static void idle_threads_sleep(void **state)
 }
 
 /* world.B3 */
-static void nothing_allocates_after_open(void **state)
+UNIT_TEST(nothing_allocates_after_open)
 {
     struct counter c = { .in = 0 };
     struct background *b = NULL;
 
-    (void)state;
     assert_int_equal(background_open(&b, count, &c), RC_OK);
     const size_t before = test_allocations();
     for (int i = 0; i < 100; i++)
@@ -192,14 +180,4 @@ static void nothing_allocates_after_open(void **state)
     assert_int_equal(after - before, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_start_is_one_run),       cmocka_unit_test(mutants_are_caught),
-        cmocka_unit_test(starts_wait_for_one_another),  cmocka_unit_test(unused_threads_end),
-        cmocka_unit_test(a_waiting_caller_ticks),       cmocka_unit_test(idle_threads_sleep),
-        cmocka_unit_test(nothing_allocates_after_open),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("background")

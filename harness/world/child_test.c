@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* child_test.c - programs that are run: how they end, what they say, and that none outlives who waits for it. */
+#include "harness/base/suite/unit.h"
 #include "harness/world/child.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static enum rc run_script(const char *script, int limit_ms, int *exit_code, char *text, size_t n_bytes)
 {
@@ -24,7 +21,7 @@ static enum rc run_script(const char *script, int limit_ms, int *exit_code, char
     return child_run(argv, limit_ms, NULL, exit_code, text, n_bytes);
 }
 
-static void how_it_ended(void **state)
+UNIT_TEST(how_it_ended)
 {
     static const struct {
         const char *script;
@@ -43,7 +40,6 @@ static void how_it_ended(void **state)
     char text[16], ending[64];
     int exit_code;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         exit_code = -1;
         assert_int_equal(run_script(cases[i].script, 0, &exit_code, text, sizeof text), RC_OK);
@@ -55,13 +51,12 @@ static void how_it_ended(void **state)
     assert_int_equal(run_script("sleep 60", 50, &exit_code, NULL, 0), RC_TIMEOUT);
 }
 
-static void what_cannot_be_started(void **state)
+UNIT_TEST(what_cannot_be_started)
 {
     char none[] = "/no/such/program", folder[] = "/";
     char *const argv[] = { none, NULL }, *const other[] = { folder, NULL };
     int exit_code;
 
-    (void)state;
     assert_int_equal(child_run(argv, 0, NULL, &exit_code, NULL, 0), RC_IO);
     assert_string_equal(rc_message(), "/no/such/program: cannot be started: No such file or directory");
     assert_int_equal(child_run(other, 0, NULL, &exit_code, NULL, 0), RC_IO);
@@ -71,12 +66,11 @@ static void what_cannot_be_started(void **state)
 }
 
 /* Who waits is killed: so is the program. It holds the writing end of a pipe as long as it lives. */
-static void none_outlives_who_waits(void **state)
+UNIT_TEST(none_outlives_who_waits)
 {
     int held[2], exit_code, status;
     char byte;
 
-    (void)state;
     assert_int_equal(pipe(held), 0);
     const pid_t pid = fork();
     assert_true(pid >= 0);
@@ -96,13 +90,4 @@ static void none_outlives_who_waits(void **state)
     close(held[0]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(how_it_ended),
-        cmocka_unit_test(what_cannot_be_started),
-        cmocka_unit_test(none_outlives_who_waits),
-    };
-
-    return cmocka_run_group_tests_name("child", tests, NULL, NULL);
-}
+UNIT_MAIN("child")

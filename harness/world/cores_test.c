@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cores_test.c - which core is whose: as worked out for hosts of any size, and as the ranks of this one are bound. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/world/cores.h"
 #include "harness/world/world.h"
 
@@ -15,7 +10,7 @@ extern const struct world_ops world_threads;
 
 enum { MAX_RANKS = 8 };
 
-static void cores_of_hosts(void **state)
+UNIT_TEST(cores_of_hosts)
 {
     static const struct {
         int n_cores, n_workers, n_threads, n_servers; /* asked for */
@@ -38,7 +33,6 @@ static void cores_of_hosts(void **state)
         { 128, 512, 1, 4, 0, 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof host / sizeof *host; i++) {
         const struct core_shares s =
             cores_share_out(host[i].n_cores, host[i].n_workers, host[i].n_threads, host[i].n_servers);
@@ -106,12 +100,11 @@ static void expect_cores(const struct core_set *set, const struct core_set *core
 
 /* Worker w of one thread has core w, and the servers the next ones, where there is a core for each worker; else all
  * ranks have all cores. */
-static void each_rank_has_its_core(void **state)
+UNIT_TEST(each_rank_has_its_core)
 {
     struct core_set core[MAX_RANKS], all;
     const int n_cores = find_cores(core);
 
-    (void)state;
     cores_allowed_set(&all);
     for (int n_workers = 1; n_workers <= 4; n_workers++)
         for (int n_servers = 0; n_servers <= 2; n_servers++) {
@@ -131,12 +124,11 @@ static void each_rank_has_its_core(void **state)
 }
 
 /* Threads are bound side by side, and the main thread not at all. */
-static void a_worker_has_as_many_cores_as_threads(void **state)
+UNIT_TEST(a_worker_has_as_many_cores_as_threads)
 {
     struct core_set core[MAX_RANKS];
     const int n_cores = find_cores(core);
 
-    (void)state;
     for (int n_threads = 1; n_threads <= n_cores; n_threads++) {
         const int n_workers = n_cores / n_threads;
         const struct world_opts opts = { .bind_cores = true, .n_threads = n_threads };
@@ -150,13 +142,4 @@ static void a_worker_has_as_many_cores_as_threads(void **state)
     assert_true(cores_allowed_count() >= n_cores);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cores_of_hosts),
-        cmocka_unit_test(each_rank_has_its_core),
-        cmocka_unit_test(a_worker_has_as_many_cores_as_threads),
-    };
-
-    return cmocka_run_group_tests_name("cores", tests, NULL, NULL);
-}
+UNIT_MAIN("cores")

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* doorbell_test.c - a ring wakes a sleeper of another process, at once: here a sleep has no slices that would hide it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/world/wait.h"
 
 enum { ALARM_S = 20 }; /* ends a process that nobody wakes */
@@ -50,13 +46,12 @@ static bool sleeps(pid_t pid)
     return end && end[1] == ' ' && end[2] == 'S';
 }
 
-static void a_ring_wakes_another_process(void **state)
+UNIT_TEST(a_ring_wakes_another_process)
 {
     struct page *page = open_page();
     const uint32_t seen = doorbell_seen(&page->bell);
     int status = -1;
 
-    (void)state;
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -73,11 +68,4 @@ static void a_ring_wakes_another_process(void **state)
     assert_int_equal(munmap(page, sizeof *page), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ring_wakes_another_process),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("doorbell")

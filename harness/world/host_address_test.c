@@ -4,15 +4,10 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/world/host_address.h"
 
 enum { N_MADE = 6, UP = IFF_UP | IFF_RUNNING };
@@ -48,7 +43,7 @@ static const struct ifaddrs *make(struct made *m)
     return m->all;
 }
 
-static void a_name_an_address_or_a_network(void **state)
+UNIT_TEST(a_name_an_address_or_a_network)
 {
     static const struct {
         const char *given, *found;
@@ -68,7 +63,6 @@ static void a_name_an_address_or_a_network(void **state)
     struct made m;
     const struct ifaddrs *all = make(&m);
 
-    (void)state;
     for (size_t i = 0; i < sizeof call / sizeof *call; i++) {
         char address[HOST_ADDRESS_BYTES] = "";
         assert_int_equal(host_address_of(address, all, call[i].given), RC_OK);
@@ -76,7 +70,7 @@ static void a_name_an_address_or_a_network(void **state)
     }
 }
 
-static void others_are_refused_with_a_list(void **state)
+UNIT_TEST(others_are_refused_with_a_list)
 {
     static const char *const given[] = { "eth0",        "eth",         "eth10",       "tun0",       "10.1.0.5",
                                          "10.3.0.6",    "10.3.0.0/30", "10.3.0.5/33", "10.3.0.5/",  "10.3.0.5/x",
@@ -84,7 +78,6 @@ static void others_are_refused_with_a_list(void **state)
     struct made m;
     const struct ifaddrs *all = make(&m);
 
-    (void)state;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
         char address[HOST_ADDRESS_BYTES] = "untouched", start[128];
         assert_int_equal(host_address_of(address, all, given[i]), RC_INVAL);
@@ -98,13 +91,12 @@ static void others_are_refused_with_a_list(void **state)
     assert_int_equal(host_address_of((char[HOST_ADDRESS_BYTES]){ "" }, NULL, NULL), RC_IO);
 }
 
-static void a_list_ends_where_its_room_does(void **state)
+UNIT_TEST(a_list_ends_where_its_room_does)
 {
     struct made m;
     const struct ifaddrs *all = make(&m);
     char list[64];
 
-    (void)state;
     host_address_list_of(list, sizeof "lo 127.0.0.1, eth1 10.2.0.5" - 1, all);
     assert_string_equal(list, "lo 127.0.0.1");
     host_address_list_of(list, sizeof "lo 127.0.0.1, eth1 10.2.0.5", all);
@@ -113,11 +105,10 @@ static void a_list_ends_where_its_room_does(void **state)
     assert_string_equal(list, "none");
 }
 
-static void this_host_has_a_loopback(void **state)
+UNIT_TEST(this_host_has_a_loopback)
 {
     char address[HOST_ADDRESS_BYTES], list[256]; /* as much as an error lists */
 
-    (void)state;
     host_address_list(list, sizeof list);
     if (!strstr(list, "lo 127.0.0.1"))
         skip();
@@ -129,14 +120,4 @@ static void this_host_has_a_loopback(void **state)
     assert_non_null(strstr(rc_message(), list));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_an_address_or_a_network),
-        cmocka_unit_test(others_are_refused_with_a_list),
-        cmocka_unit_test(a_list_ends_where_its_room_does),
-        cmocka_unit_test(this_host_has_a_loopback),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("host_address")

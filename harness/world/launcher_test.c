@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launcher_test.c - who started a process, by what launchers set for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/world/world.h"
 
 /* What a launcher sets, "NAME=VALUE", and what is to be read. */
@@ -48,9 +44,8 @@ static void set_or_unset(const char *set, bool sets)
     assert_int_equal(sets ? setenv(name, strchr(set, '=') + 1, 1) : unsetenv(name), 0);
 }
 
-static void launchers_are_read(void **state)
+UNIT_TEST(launchers_are_read)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) /* this test may have been launched, too */
         for (int k = 0; cases[i].set[k]; k++)
             set_or_unset(cases[i].set[k], false);
@@ -68,9 +63,4 @@ static void launchers_are_read(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(launchers_are_read) };
-
-    return cmocka_run_group_tests_name("launcher", tests, NULL, NULL);
-}
+UNIT_MAIN("launcher")

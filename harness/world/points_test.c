@@ -4,14 +4,9 @@
  * stopped at each of its points in turn: no rank that runs ahead is lost, and no wake-up. Here a sleep never ends by
  * its time limit (test_points.h).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/world/background.h"
 #include "harness/world/share.h"
 #include "harness/world/suite/test_points.h"
@@ -77,16 +72,14 @@ static int pair_scenario(void *arg)
     return meet_scenario(2, 2);
 }
 
-static void barriers_wake(void **state)
+UNIT_TEST(barriers_wake)
 {
-    (void)state;
     assert_int_equal(test_points_try(1 + N_RANKS, 70, world_scenario, NULL), 0);
 }
 
 /* A rank leaves a barrier and arrives at the next one while the last rank to arrive is still opening the first. */
-static void barriers_lose_no_quick_rank(void **state)
+UNIT_TEST(barriers_lose_no_quick_rank)
 {
-    (void)state;
     assert_int_equal(test_points_try_pairs(3, 24, pair_scenario, NULL), 0);
 }
 
@@ -115,9 +108,8 @@ static int survivors_scenario(void *arg)
 }
 
 /* The last to come lets the other go, however late that looks. */
-static void survivors_wake(void **state)
+UNIT_TEST(survivors_wake)
 {
-    (void)state;
     assert_int_equal(test_points_try(3, 26, survivors_scenario, NULL), 0);
     assert_int_equal(test_points_try_pairs(3, 9, survivors_scenario, NULL), 0);
 }
@@ -173,9 +165,8 @@ static int volley_scenario(void *arg)
     return (world_run(&world_threads, &opts, 1, serve_volley, &n_wrong) != RC_OK) + n_wrong;
 }
 
-static void events_wake(void **state)
+UNIT_TEST(events_wake)
 {
-    (void)state;
     assert_int_equal(test_points_try(3, 50, volley_scenario, NULL), 0);
 }
 
@@ -212,9 +203,8 @@ static int rings_scenario(void *arg)
     return (world_run(&world_threads, &opts, 2, serve_rings, &n_wrong) != RC_OK) + n_wrong;
 }
 
-static void rings_wake(void **state)
+UNIT_TEST(rings_wake)
 {
-    (void)state;
     assert_int_equal(test_points_try(3, 150, rings_scenario, NULL), 0);
 }
 
@@ -242,9 +232,8 @@ static int background_scenario(void *arg)
     return n_wrong + (n_runs != N_STARTS + 2);
 }
 
-static void background_threads_wake(void **state)
+UNIT_TEST(background_threads_wake)
 {
-    (void)state;
     assert_int_equal(test_points_try(2, 70, background_scenario, NULL), 0);
 }
 
@@ -273,23 +262,9 @@ static int pool_scenario(void *arg)
     return n_wrong;
 }
 
-static void thread_pools_wake(void **state)
+UNIT_TEST(thread_pools_wake)
 {
-    (void)state;
     assert_int_equal(test_points_try(3, 70, pool_scenario, NULL), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(barriers_wake),
-        cmocka_unit_test(barriers_lose_no_quick_rank),
-        cmocka_unit_test(survivors_wake),
-        cmocka_unit_test(events_wake),
-        cmocka_unit_test(background_threads_wake),
-        cmocka_unit_test(thread_pools_wake),
-        cmocka_unit_test(rings_wake),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("points")

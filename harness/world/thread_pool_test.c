@@ -5,17 +5,12 @@
  * The checks count failures: a mutant must fail them, and cmocka asserts on the main thread only.
  */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/test_allocations.h"
+#include "harness/base/suite/unit.h"
 #include "harness/world/suite/sleeping_threads.h"
 #include "harness/world/thread_pool.h"
 
@@ -79,9 +74,8 @@ static int suite(run_fn *run, int n_threads, bool may_spin)
 }
 
 /* world.T1 */
-static void every_task_runs_once(void **state)
+UNIT_TEST(every_task_runs_once)
 {
-    (void)state;
     for (int n_threads = 1; n_threads <= MAX_THREADS; n_threads *= 2) {
         assert_int_equal(suite(thread_pool_run, n_threads, false), 0);
         if (n_threads <= 2)
@@ -121,9 +115,8 @@ static void names_no_thread(struct thread_pool *pool, thread_pool_fn *fn, void *
     thread_pool_run(pool, as_thread_1000, &w, n_tasks);
 }
 
-static void mutants_are_caught(void **state)
+UNIT_TEST(mutants_are_caught)
 {
-    (void)state;
     assert_true(suite(loses_the_last, 2, false) > 0);
     assert_true(suite(runs_one_twice, 2, false) > 0);
     assert_true(suite(names_no_thread, 2, false) > 0);
@@ -148,13 +141,12 @@ static void see_cores(void *arg, int task, int thread)
 }
 
 /* world.T2 */
-static void threads_inherit_the_openers_cores(void **state)
+UNIT_TEST(threads_inherit_the_openers_cores)
 {
     struct cores_seen s = { .n_threads = 3 };
     struct thread_pool *pool = NULL;
     cpu_set_t all, one;
 
-    (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     CPU_ZERO(&one);
     for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
@@ -175,11 +167,10 @@ static void do_nothing(void *arg, int task, int thread)
 }
 
 /* world.T3. A pool that went on spinning would never sleep in the kernel. */
-static void idle_threads_sleep(void **state)
+UNIT_TEST(idle_threads_sleep)
 {
     struct thread_pool *pool = NULL;
 
-    (void)state;
     assert_int_equal(thread_pool_open(&pool, 3, true), RC_OK);
     for (int i = 0; i < 2; i++) { /* and they wake up again */
         thread_pool_run(pool, do_nothing, NULL, 100);
@@ -189,11 +180,10 @@ static void idle_threads_sleep(void **state)
 }
 
 /* world.T4 */
-static void nothing_allocates_after_open(void **state)
+UNIT_TEST(nothing_allocates_after_open)
 {
     struct thread_pool *pool = NULL;
 
-    (void)state;
     assert_int_equal(thread_pool_open(&pool, 3, false), RC_OK);
     const size_t before = test_allocations();
     for (int i = 0; i < 10; i++)
@@ -204,15 +194,4 @@ static void nothing_allocates_after_open(void **state)
     assert_int_equal(after - before, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_task_runs_once),
-        cmocka_unit_test(mutants_are_caught),
-        cmocka_unit_test(threads_inherit_the_openers_cores),
-        cmocka_unit_test(idle_threads_sleep),
-        cmocka_unit_test(nothing_allocates_after_open),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("thread_pool")

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_memory_test.c - what a network needs of a device, beside its activations, is counted before it is opened. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "models/suite/network_fixture.h"
 
 static size_t limited_bytes;
@@ -33,7 +28,7 @@ static void made_upload(struct compute *c, void *to, const void *host, size_t n_
 }
 
 /* Of a device also the batch there, the most scratch of any layer, and the allowance. */
-static void devices_take_more(void **state)
+UNIT_TEST(devices_take_more)
 {
     struct compute_backend limited = compute_cpu;
     const struct network_fixture_opts opts = { .backend = &limited };
@@ -42,7 +37,6 @@ static void devices_take_more(void **state)
     struct network_fixture f;
     size_t most = 10;
 
-    (void)state;
     limited.host_memory = false;
     limited.scratch_bytes = made_scratch;
     limited.allowance_bytes = 5000;
@@ -75,9 +69,4 @@ static void devices_take_more(void **state)
     network_fixture_close(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(devices_take_more) };
-
-    return cmocka_run_group_tests_name("device_memory", tests, NULL, NULL);
-}
+UNIT_MAIN("device_memory")

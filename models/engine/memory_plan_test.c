@@ -2,18 +2,13 @@
 /*
  * memory_plan_test.c - items that are alive at the same op share no byte; planners with a planted mistake are found.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "models/engine/memory_plan.h"
 #include "models/engine/program.h"
 #include "models/workload.h"
@@ -136,9 +131,8 @@ static int plan_suite(plan_fn *plan)
     return n_failures;
 }
 
-static void plans_hold(void **state)
+UNIT_TEST(plans_hold)
 {
-    (void)state;
     assert_int_equal(plan_suite(memory_plan), 0);
 }
 
@@ -199,11 +193,10 @@ static enum rc too_small_a_block(struct memory_sums *out, struct memory_item *it
     return rc;
 }
 
-static void mistakes_are_found(void **state)
+UNIT_TEST(mistakes_are_found)
 {
     plan_fn *const mutant[] = { frees_an_op_early, frees_nothing, odd_offsets, depends_on_what_was, too_small_a_block };
 
-    (void)state;
     for (size_t i = 0; i < sizeof mutant / sizeof mutant[0]; i++)
         if (plan_suite(mutant[i]) == 0)
             fail_msg("mutant %zu survives", i);
@@ -228,11 +221,10 @@ static void check_program(const struct network *n, bool training, size_t batch)
 #define ADDRESS(name) &workload_##name,
 
 /* Within 5 % of the least possible, for every network. */
-static void networks_get_tight_plans(void **state)
+UNIT_TEST(networks_get_tight_plans)
 {
     const struct workload *const all[] = { NETWORK_LIST(ADDRESS) };
 
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         for (int aux = 0; aux <= (all[i]->network->min_image_size_aux > 0 ? 1 : 0); aux++) {
             const struct network_opts opts = { .aux_head = aux };
@@ -246,13 +238,4 @@ static void networks_get_tight_plans(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_hold),
-        cmocka_unit_test(mistakes_are_found),
-        cmocka_unit_test(networks_get_tight_plans),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("memory_plan")

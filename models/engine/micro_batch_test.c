@@ -5,15 +5,10 @@
  * usage: micro_batch_test
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "models/engine/run.h"
 #include "models/suite/network_fixture.h"
 
@@ -75,9 +70,8 @@ static void check_sum(const struct variant *v, size_t n)
     network_fixture_close(&single);
 }
 
-static void gradients_are_added_up(void **state)
+UNIT_TEST(gradients_are_added_up)
 {
-    (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++) {
         check_sum(v, 2);
         check_sum(v, 4);
@@ -85,13 +79,12 @@ static void gradients_are_added_up(void **state)
 }
 
 /* Without batch norm and dropout, the gradient of all samples at once: lenet. */
-static void three_parts_are_the_whole(void **state)
+UNIT_TEST(three_parts_are_the_whole)
 {
     const struct variant *v = network_variant_find("lenet");
     struct network_fixture parts, whole;
     double loss = NAN, loss_want = NAN, largest = 0.0;
 
-    (void)state;
     assert_int_equal(network_fixture_open(&parts, v, &(struct network_fixture_opts){ .n_micro_batches = 3 }), RC_OK);
     assert_int_equal(network_fixture_open(&whole, v, &(struct network_fixture_opts){ .max_batch = 3 * v->B }), RC_OK);
     assert_int_equal(workload_gradient(parts.training, parts.param, FIRST, 3 * v->B, parts.grad, &loss, NULL, NULL),
@@ -108,14 +101,13 @@ static void three_parts_are_the_whole(void **state)
 }
 
 /* Planned for one micro-batch, and the gradients of the largest node. */
-static void memory_is_that_of_a_micro_batch(void **state)
+UNIT_TEST(memory_is_that_of_a_micro_batch)
 {
     const struct variant *v = network_variant_find("vgg16");
     struct network_memory needed, one;
     struct network_fixture f;
     size_t largest = 0;
 
-    (void)state;
     assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ .n_micro_batches = 4 }), RC_OK);
     const struct network_memory m = network_memory_of(f.training);
     assert_int_equal(network_memory_needed(&needed, f.compute, f.network,
@@ -149,14 +141,13 @@ static void memory_is_that_of_a_micro_batch(void **state)
 }
 
 /* models.M3: as many are ready where nothing is computed. */
-static void as_many_are_ready_on_hollow(void **state)
+UNIT_TEST(as_many_are_ready_on_hollow)
 {
     const struct variant *v = network_variant_find("resnet8");
     const struct network_fixture_opts opts = { .n_micro_batches = 2, .backend = &compute_hollow };
     struct network_fixture f;
     double loss = 0.0;
 
-    (void)state;
     assert_int_equal(network_fixture_open(&f, v, &opts), RC_OK);
     assert_int_equal(workload_gradient(f.training, NULL, FIRST, 2 * v->B, NULL, &loss, network_fixture_ready, &f),
                      RC_OK);
@@ -165,14 +156,4 @@ static void as_many_are_ready_on_hollow(void **state)
     network_fixture_close(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_are_added_up),
-        cmocka_unit_test(three_parts_are_the_whole),
-        cmocka_unit_test(memory_is_that_of_a_micro_batch),
-        cmocka_unit_test(as_many_are_ready_on_hollow),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("micro_batch")

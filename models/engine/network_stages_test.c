@@ -6,15 +6,10 @@
  * usage: network_stages_test
  */
 #include <float.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "models/engine/program.h"
 #include "models/engine/stage.h"
 #include "models/suite/network_fixture.h"
@@ -35,14 +30,13 @@ static const char *workload_name(const struct variant *v)
 /* --- models.U1, U3 --- */
 
 /* Counted by hand: a cut behind each of so many nodes, or groups of nodes, with parameters. */
-static void most_stages_are_known(void **state)
+UNIT_TEST(most_stages_are_known)
 {
     static const struct {
         const char *name;
         int most;
     } known[] = { { "lenet", 4 }, { "alexnet", 8 }, { "vgg16", 16 } }; /* each layer; resnet8: stem, 3 blocks, dense */
 
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct network *n = open_whole(network_variant_find(known[i].name));
         if (network_most_stages(n) != known[i].most)
@@ -106,9 +100,8 @@ static void find_places(const struct network *n, bool *is_place)
     free(cost);
 }
 
-static void the_balance_is_the_best(void **state)
+UNIT_TEST(the_balance_is_the_best)
 {
-    (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++) {
         struct network *n = open_whole(v);
         const int most = network_most_stages(n);
@@ -143,9 +136,8 @@ static void the_balance_is_the_best(void **state)
 /* --- models.U2 --- */
 
 /* Parameters, names, state and initial values of stages, one behind the other, are the network's. */
-static void stages_are_the_network(void **state)
+UNIT_TEST(stages_are_the_network)
 {
-    (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++) {
         struct network *n = open_whole(v);
         double *cost = calloc((size_t)n->n_nodes, sizeof *cost);
@@ -248,9 +240,8 @@ static void check_order(enum stage_schedule schedule, int s, int n_stages, size_
         assert_true(most <= (size_t)(n_stages - s));
 }
 
-static void schedules_are_in_order_and_as_fast_as_can_be(void **state)
+UNIT_TEST(schedules_are_in_order_and_as_fast_as_can_be)
 {
-    (void)state;
     for (int n_stages = 1; n_stages <= MOST_STAGES; n_stages++)
         for (size_t n_parts = 1; n_parts <= MOST_PARTS; n_parts++) {
             const int best = ((int)n_parts + n_stages - 1) * (FORWARD + BACKWARD);
@@ -263,14 +254,4 @@ static void schedules_are_in_order_and_as_fast_as_can_be(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(most_stages_are_known),
-        cmocka_unit_test(the_balance_is_the_best),
-        cmocka_unit_test(stages_are_the_network),
-        cmocka_unit_test(schedules_are_in_order_and_as_fast_as_can_be),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("network_stages")

@@ -3,16 +3,11 @@
  * network_test.c - options of networks, their initial values, and errors of the builder.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "models/engine/network_builder.h"
 #include "models/engine/program.h"
 #include "models/suite/network_facts.h"
@@ -43,9 +38,8 @@ static void refused(const struct workload *w, struct network_opts opts, const ch
 
 /* ---- options ---- */
 
-static void small_and_large_images(void **state)
+UNIT_TEST(small_and_large_images)
 {
-    (void)state;
     for (int i = 0; i < N_NETWORKS; i++) {
         const int smallest = every[i]->network->min_image_size;
         struct program p = { 0 };
@@ -68,11 +62,10 @@ static void small_and_large_images(void **state)
     refused(&workload_inception3, (struct network_opts){ .image_size = 298, .aux_head = true }, "the smallest is 299");
 }
 
-static void parameters_do_not_depend_on_the_image(void **state)
+UNIT_TEST(parameters_do_not_depend_on_the_image)
 {
     static const int image_size[] = { 75, 96, 160, 224, 299, 331 };
 
-    (void)state;
     for (int i = 1; i < N_NETWORKS; i++) /* lenet's do */
         for (size_t k = 0; k < sizeof image_size / sizeof image_size[0]; k++) {
             struct network *n = opened(every[i], (struct network_opts){ .image_size = image_size[k] });
@@ -84,9 +77,8 @@ static void parameters_do_not_depend_on_the_image(void **state)
         }
 }
 
-static void classes_and_divisors(void **state)
+UNIT_TEST(classes_and_divisors)
 {
-    (void)state;
     for (int i = 0; i < N_NETWORKS; i++) {
         struct network *n = opened(every[i], (struct network_opts){ .n_classes = 17 });
         assert_int_equal(n->node[n->n_nodes - 1].C_out, 17);
@@ -100,11 +92,10 @@ static void classes_and_divisors(void **state)
 }
 
 /* 2 flops per multiply-add, times 3 passes; 2 passes where the input is the image. Multiply-adds of lenet by hand. */
-static void flops_of_a_training_step(void **state)
+UNIT_TEST(flops_of_a_training_step)
 {
     struct network *n = opened(&workload_lenet, (struct network_opts){ 0 });
 
-    (void)state;
     assert_true(network_train_flops(n) == 4.0 * 9216 + 6.0 * (73728 + 8192 + 640));
     network_close(&n);
 }
@@ -130,12 +121,11 @@ static void check_constant(const float *x, size_t at, size_t n, float value)
         assert_true(x[i] == value);
 }
 
-static void initial_values(void **state)
+UNIT_TEST(initial_values)
 {
     struct network *n = opened(&workload_resnet8, (struct network_opts){ 0 });
     float *param = malloc(n->n_params * sizeof *param), *running = malloc(n->n_state * sizeof *running);
 
-    (void)state;
     assert_non_null(param);
     assert_non_null(running);
     network_init(n, 7, param, NULL);
@@ -170,7 +160,7 @@ static const struct node *conv_named(const struct network *n, const char *name)
 }
 
 /* As published, and where a divisor makes layers narrower, as much more variance as keeps the sums. */
-static void initial_variances(void **state)
+UNIT_TEST(initial_variances)
 {
     static const struct {
         const struct workload *workload;
@@ -188,7 +178,6 @@ static void initial_variances(void **state)
         { &workload_lenet, "c2", 1, 2.0 / (16 * 9) },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         struct network *n = opened(row[i].workload, (struct network_opts){ .width_divisor = row[i].divisor });
         const double is = conv_named(n, row[i].node)->initial_variance;
@@ -204,7 +193,7 @@ static void count_tick(void *arg)
 }
 
 /* world.P1: alexnet's largest layer alone has 37.7 million weights. The values are those without ticks. */
-static void making_initial_values_ticks(void **state)
+UNIT_TEST(making_initial_values_ticks)
 {
     struct network *n = opened(&workload_alexnet, (struct network_opts){ 0 });
     float *a = malloc(n->n_params * sizeof *a), *b = malloc(n->n_params * sizeof *b);
@@ -212,7 +201,6 @@ static void making_initial_values_ticks(void **state)
     const struct compute_env env = { .tick = count_tick, .arg = &n_ticks };
     struct compute *c = NULL;
 
-    (void)state;
     assert_non_null(a);
     assert_non_null(b);
     assert_int_equal(compute_open(&c, &compute_cpu, &env), RC_OK);
@@ -228,14 +216,13 @@ static void making_initial_values_ticks(void **state)
 }
 
 /* models.M1: the values depend on seed and index alone: not on the run, nor on later tensors. */
-static void initial_values_are_a_function_of_seed_and_index(void **state)
+UNIT_TEST(initial_values_are_a_function_of_seed_and_index)
 {
     struct network *n = opened(&workload_resnet8, (struct network_opts){ 0 });
     struct network *more = opened(&workload_resnet8, (struct network_opts){ .n_classes = 20 });
     const size_t n_same = n->node[n->n_nodes - 2].weight.offset_elems;
     float *a = malloc(n->n_params * sizeof *a), *b = malloc(more->n_params * sizeof *b);
 
-    (void)state;
     assert_non_null(a);
     assert_non_null(b);
     network_init(n, 7, a, NULL);
@@ -330,7 +317,7 @@ static void error_then_more(struct network_builder *b)
     assert_int_equal(x, NODE_NONE);
 }
 
-static void mistakes_in_tables_are_reported(void **state)
+UNIT_TEST(mistakes_in_tables_are_reported)
 {
     static const struct {
         void (*build)(struct network_builder *b);
@@ -349,7 +336,6 @@ static void mistakes_in_tables_are_reported(void **state)
         { error_then_more, "node c1 has input 5 of 0 nodes" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const struct network_def def = { .name = "planted",
                                          .image_size = 16,
@@ -365,19 +351,4 @@ static void mistakes_in_tables_are_reported(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_and_large_images),
-        cmocka_unit_test(parameters_do_not_depend_on_the_image),
-        cmocka_unit_test(classes_and_divisors),
-        cmocka_unit_test(flops_of_a_training_step),
-        cmocka_unit_test(initial_values),
-        cmocka_unit_test(initial_variances),
-        cmocka_unit_test(initial_values_are_a_function_of_seed_and_index),
-        cmocka_unit_test(making_initial_values_ticks),
-        cmocka_unit_test(mistakes_in_tables_are_reported),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("network")

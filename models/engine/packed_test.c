@@ -4,17 +4,12 @@
  * gradients and evaluations are those without, bit by bit; how often a step packs; and what memory it takes.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/cuda/cuda.h"
 #include "harness/compute/cuda/on_host/on_host_test.h"
 #include "models/engine/trainer.h"
@@ -133,9 +128,8 @@ static void give_the_same_bits(const struct model *m, size_t n_micro_batches)
     side_close(&packed);
 }
 
-static void packed_networks_give_the_same_bits(void **state)
+UNIT_TEST(packed_networks_give_the_same_bits)
 {
-    (void)state;
     for (size_t i = 0; i < N_MODELS; i++)
         give_the_same_bits(&models[i], 1);
     give_the_same_bits(&models[1], 2);
@@ -151,9 +145,8 @@ static unsigned n_convolutions(const struct network *n)
 }
 
 /* Each weight, once a step, whatever the number of micro-batches; and what is left. */
-static void a_step_packs_each_weight_once(void **state)
+UNIT_TEST(a_step_packs_each_weight_once)
 {
-    (void)state;
     for (size_t i = 0; i < 2 * N_MODELS; i++) {
         const struct model *m = &models[i / 2];
         const size_t n_micro_batches = i % 2 + 1;
@@ -171,9 +164,8 @@ static void a_step_packs_each_weight_once(void **state)
 }
 
 /* All that was taken is what was foretold, where the scratch counted is at least the scratch used. */
-static void packed_memory_is_foretold(void **state)
+UNIT_TEST(packed_memory_is_foretold)
 {
-    (void)state;
     for (size_t i = 0; i < 2 * N_MODELS; i++) {
         const struct model *m = &models[i / 2];
         struct side s;
@@ -193,7 +185,7 @@ static void packed_memory_is_foretold(void **state)
 
 /* Published shapes, of which nothing is opened, at batch 64. Values and gradients in half the bytes, against what is
  * kept both ways: of a ResNet, the sums that shortcuts and pointwise convolutions read. */
-static void packed_plans_are_known(void **state)
+UNIT_TEST(packed_plans_are_known)
 {
     static const struct {
         const struct workload *workload;
@@ -202,7 +194,6 @@ static void packed_plans_are_known(void **state)
                 { &workload_inception3, 4538, 3432 },
                 { &workload_vgg16, 3799, 3638 } };
 
-    (void)state;
     for (size_t i = 0; i < 2 * sizeof row / sizeof row[0]; i++) {
         const struct network_opts all = { .image_size = 0 };
         const bool packed = i % 2 != 0;
@@ -231,12 +222,4 @@ static void packed_plans_are_known(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(packed_networks_give_the_same_bits),
-                                        cmocka_unit_test(a_step_packs_each_weight_once),
-                                        cmocka_unit_test(packed_memory_is_foretold),
-                                        cmocka_unit_test(packed_plans_are_known) };
-
-    return cmocka_run_group_tests_name("packed", tests, NULL, NULL);
-}
+UNIT_MAIN("packed")

@@ -6,16 +6,11 @@
  *
  * usage: run_test
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/cuda/cuda.h"
 #include "models/workload.h"
 
@@ -74,7 +69,7 @@ static enum rc counted_image(const struct dataset *d, size_t i, float *x, size_t
 }
 
 /* A gemm_only baseline loads its first batch and keeps it; any other gradient loads its own. */
-static void a_gemm_only_baseline_keeps_its_batch(void **state)
+UNIT_TEST(a_gemm_only_baseline_keeps_its_batch)
 {
     static const struct dataset_ops ops = { .image = counted_image, .label = label };
     const struct dataset images = { .ops = &ops,
@@ -87,7 +82,6 @@ static void a_gemm_only_baseline_keeps_its_batch(void **state)
                                     .W = SIDE };
     const struct network_opts narrow = { .image_size = SIDE, .n_classes = 10, .width_divisor = 4 };
 
-    (void)state;
     for (int gemm_only = 0; gemm_only < 2; gemm_only++) {
         const struct compute_env compute = { .gemm_only = gemm_only };
         struct training_env env = { .dataset = &images, .seed = 5, .max_batch = B, .network = narrow };
@@ -112,7 +106,7 @@ static void a_gemm_only_baseline_keeps_its_batch(void **state)
 }
 
 /* models.M2, M5, M6 */
-static void segments_are_final_when_ready(void **state)
+UNIT_TEST(segments_are_final_when_ready)
 {
     static const struct dataset_ops ops = { .image = image, .label = label };
     const struct dataset images = { .ops = &ops,
@@ -132,7 +126,6 @@ static void segments_are_final_when_ready(void **state)
     uint64_t n_launches = 0;
     int n_calls = 0;
 
-    (void)state;
     assert_int_equal(compute_open(&c.compute, &compute_cuda, NULL), RC_OK);
     env.compute = c.compute;
     env.network = (struct network_opts){ .image_size = SIDE, .n_classes = 10, .width_divisor = 4 };
@@ -175,10 +168,4 @@ static void segments_are_final_when_ready(void **state)
     compute_close(&c.compute);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(segments_are_final_when_ready),
-                                        cmocka_unit_test(a_gemm_only_baseline_keeps_its_batch) };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("run")

@@ -5,13 +5,9 @@
  * usage: stage_timing_test
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "models/engine/stage.h"
 
 enum { MOST = 8 };
@@ -43,11 +39,10 @@ static void assert_near(double value, double expected)
 }
 
 /* (M + S - 1) (f + b), of which the bubble is (S - 1) / (M + S - 1). */
-static void equal_stages_have_the_published_bubble(void **state)
+UNIT_TEST(equal_stages_have_the_published_bubble)
 {
     struct stage_times times[MOST];
 
-    (void)state;
     for (int i = 0; i < MOST; i++)
         times[i] = (struct stage_times){ .forward_s = 2, .backward_s = 5 };
     for (int S = 1; S <= MOST; S++)
@@ -61,12 +56,11 @@ static void equal_stages_have_the_published_bubble(void **state)
 }
 
 /* The slowest stage decides; those beside it fill and drain. */
-static void the_slowest_stage_decides(void **state)
+UNIT_TEST(the_slowest_stage_decides)
 {
     const struct stage_times times[] = { { .forward_s = 1, .backward_s = 2 },
                                          { .forward_s = 10, .backward_s = 20 },
                                          { .forward_s = 1, .backward_s = 2 } };
-    (void)state;
     /* it turns when the last stage has, and drains by 2 */
     assert_near(step_of(times, SCHEDULE_GPIPE, 3, 8), 1 + 8 * 10 + (1 + 2) + 8 * 20 + 2);
     assert_near(period_of(times, SCHEDULE_GPIPE, 3, 8), 246); /* the first stage ends last, and begins first */
@@ -76,22 +70,20 @@ static void the_slowest_stage_decides(void **state)
  *   gpipe  F00 0-10 F01 10-20 | value 0 at 13, 1 at 23 | F10 13-23 F11 23-33 B10 33-43 B11 43-53 | grad 0 at 46, 1 at
  *          56 | B00 46-56 B01 56-66
  *   1f1b   stage 1 holds one: F10 13-23 B10 23-33 F11 33-43 B11 43-53 | grad 0 at 36, 1 at 56 | B00 36-46 B01 56-66 */
-static void links_are_on_the_path(void **state)
+UNIT_TEST(links_are_on_the_path)
 {
     const struct stage_times times[] = { { 10, 10, 1, 2, 0 }, { 10, 10, 0, 0, 0 } };
 
-    (void)state;
     assert_near(step_of(times, SCHEDULE_GPIPE, 2, 2), 66);
     assert_near(step_of(times, SCHEDULE_1F1B, 2, 2), 66);
 }
 
 /* A link that is slower than a stage: tensors are one behind the other on it, latency apart. M = 3, f = 1, b = 1, 10 a
  * tensor: values arrive at 12, 22, 32; backward from 33 on, gradients arrive at 45, 55, 65; then 1. */
-static void a_slow_link_carries_one_tensor_at_a_time(void **state)
+UNIT_TEST(a_slow_link_carries_one_tensor_at_a_time)
 {
     const struct stage_times times[] = { { 1, 1, 1, 10, 0 }, { 1, 1, 0, 0, 0 } };
 
-    (void)state;
     assert_near(step_of(times, SCHEDULE_GPIPE, 2, 3), 66);
 }
 
@@ -100,11 +92,10 @@ static void a_slow_link_carries_one_tensor_at_a_time(void **state)
  *   computes 10-11, 14-15 forward, 15-16, 16-17 backward, whose gradients are there at 20 and 24; it computes 20-21 and
  *   24-25, sends 21-25 and 25-29: the first stage ends at 30. With 1f1b it holds two of two: the last computes 10-11,
  *   11-12 back, there at 16; 14-15, 15-16, there at 20; the middle one 16-17 and 20-21; 21 and 25; 26. */
-static void a_stage_passes_on_both_ways(void **state)
+UNIT_TEST(a_stage_passes_on_both_ways)
 {
     const struct stage_times times[] = { { 1, 1, 0, 4, 0 }, { 1, 1, 0, 4, 0 }, { 1, 1, 0, 0, 0 } };
 
-    (void)state;
     assert_near(step_of(times, SCHEDULE_GPIPE, 3, 2), 30);
     assert_near(step_of(times, SCHEDULE_1F1B, 3, 2), 26);
 }
@@ -113,11 +104,10 @@ static void a_stage_passes_on_both_ways(void **state)
  * before. The second one ends 1 before the first, and begins 1 behind it, so that 2 of what it exchanges are hidden,
  * and what the first stage has sent meanwhile is there: with all forward first, the rest of its forwards need no wait.
  */
-static void exchanges_of_stages_hide_behind_others(void **state)
+UNIT_TEST(exchanges_of_stages_hide_behind_others)
 {
     struct stage_times times[] = { { 1, 1, 0, 0, 3 }, { 1, 1, 0, 0, 0 } };
 
-    (void)state;
     assert_near(step_of(times, SCHEDULE_GPIPE, 2, 4), 10);
     assert_near(period_of(times, SCHEDULE_GPIPE, 2, 4), 13);
     times[0].tail_s = 0;
@@ -129,28 +119,14 @@ static void exchanges_of_stages_hide_behind_others(void **state)
 
 /* 1F1B holds no micro-batch more than it must, so that what it waits for the links cannot be hidden: with three and
  * more it is behind GPipe. f = b = 1, 1 a tensor: period of stage 0 of two, which holds two, 2 (1 + 1) + 2 for both. */
-static void one_forward_one_backward_waits_for_links(void **state)
+UNIT_TEST(one_forward_one_backward_waits_for_links)
 {
     const struct stage_times times[] = { { 1, 1, 0, 1, 0 }, { 1, 1, 0, 0, 0 } };
     const size_t M = 100;
 
-    (void)state;
     const double longer_s = step_of(times, SCHEDULE_1F1B, 2, M) - step_of(times, SCHEDULE_1F1B, 2, M - 2);
     assert_near(longer_s, 2 * 2 + 2);
     assert_near(step_of(times, SCHEDULE_GPIPE, 2, M) - step_of(times, SCHEDULE_GPIPE, 2, M - 2), 2 * 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_stages_have_the_published_bubble),
-        cmocka_unit_test(the_slowest_stage_decides),
-        cmocka_unit_test(links_are_on_the_path),
-        cmocka_unit_test(a_slow_link_carries_one_tensor_at_a_time),
-        cmocka_unit_test(a_stage_passes_on_both_ways),
-        cmocka_unit_test(exchanges_of_stages_hide_behind_others),
-        cmocka_unit_test(one_forward_one_backward_waits_for_links),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("stage_timing")

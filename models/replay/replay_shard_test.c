@@ -4,14 +4,9 @@
  *
  * usage: replay_shard_test
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "models/engine/stage.h"
 #include "models/replay/player.h"
 #include "models/suite/profile_kit.h"
@@ -102,7 +97,7 @@ static void check_events(const struct heard *h, size_t first, uint64_t since_ns)
     }
 }
 
-static void activations_cross_where_the_network_has_them(void **state)
+UNIT_TEST(activations_cross_where_the_network_has_them)
 {
     struct heard h = { .passed_ns = 0 };
     const struct compute_env compute = { .pass = pass, .arg = &h };
@@ -112,7 +107,6 @@ static void activations_cross_where_the_network_has_them(void **state)
     struct compute *c = NULL;
     double loss;
 
-    (void)state;
     assert_int_equal(compute_open(&c, &compute_hollow, &compute), RC_OK);
     for (size_t n_parts = 1; n_parts <= 2; n_parts++) {
         struct training_env env = { .compute = c, .max_batch = BATCH, .profile = p, .shard = &shard };
@@ -134,14 +128,13 @@ static void activations_cross_where_the_network_has_them(void **state)
     profile_close(&p);
 }
 
-static void other_models_are_refused(void **state)
+UNIT_TEST(other_models_are_refused)
 {
     struct profile *p = profile_kit_small();
     const struct dense_shard shard = { .n_shards = 2 };
     const struct training_env env = { .profile = p, .shard = &shard };
     struct replay_shard *s = NULL;
 
-    (void)state;
     assert_non_null(p);
     assert_int_equal(replay_shard_open(&s, &env), RC_INVAL);
     assert_non_null(strstr(rc_message(), "is not one of gradmark's networks"));
@@ -149,12 +142,4 @@ static void other_models_are_refused(void **state)
     profile_close(&p);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(activations_cross_where_the_network_has_them),
-        cmocka_unit_test(other_models_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("replay_shard")

@@ -5,13 +5,9 @@
  *
  * usage: replay_stage_test
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "models/engine/stage.h"
 #include "models/replay/profile.h"
 #include "models/suite/profile_kit.h"
@@ -113,13 +109,12 @@ static struct pipeline_stage middle(enum stage_schedule schedule)
     };
 }
 
-static void a_stage_has_its_layers_alone(void **state)
+UNIT_TEST(a_stage_has_its_layers_alone)
 {
     struct pipeline_stage stage = middle(SCHEDULE_1F1B);
     struct profile *p = profile_kit_small();
     struct played part, whole;
 
-    (void)state;
     assert_non_null(p);
     play(&part, p, &stage);
     play(&whole, p, NULL);
@@ -142,7 +137,7 @@ static void a_stage_has_its_layers_alone(void **state)
 
 /* Of a middle stage that holds two: what it is about to need is expected, the value before its forward, the gradient
  * before its backward; and one gradient is on its way at a time. */
-static void tensors_pass_in_the_order_of_the_schedule(void **state)
+UNIT_TEST(tensors_pass_in_the_order_of_the_schedule)
 {
     static const char one_f_one_b[] =
         "e0 e1 t0 E0 p0 t1 E1 p1 d0 T0 P0 e2 t2 E2 p2 d1 T1 D0 P1 e3 t3 E3 p3 d2 T2 D1 P2 "
@@ -151,7 +146,6 @@ static void tensors_pass_in_the_order_of_the_schedule(void **state)
                                        "P2 d3 T3 D2 P3 D3 ";
     struct profile *p = profile_kit_small();
 
-    (void)state;
     assert_non_null(p);
     for (int i = 0; i < 2; i++) {
         struct pipeline_stage stage = middle(i == 0 ? SCHEDULE_1F1B : SCHEDULE_GPIPE);
@@ -167,13 +161,12 @@ static void tensors_pass_in_the_order_of_the_schedule(void **state)
     profile_close(&p);
 }
 
-static void the_ends_of_a_pipeline_have_one_neighbour(void **state)
+UNIT_TEST(the_ends_of_a_pipeline_have_one_neighbour)
 {
     struct pipeline_stage stage = middle(SCHEDULE_1F1B);
     struct profile *p = profile_kit_small();
     struct played part;
 
-    (void)state;
     assert_non_null(p);
     stage.number = 2;
     stage.out_elems = 0;
@@ -199,14 +192,13 @@ static void shrink(struct profile *p, size_t divisor, const char *name)
             p->layer[i].tensor[k].n_elems = (p->layer[i].tensor[k].n_elems + divisor - 1) / divisor;
 }
 
-static void j4_a_shrunk_network_is_known_by_its_tensors(void **state)
+UNIT_TEST(j4_a_shrunk_network_is_known_by_its_tensors)
 {
     const struct network_opts opts = { 0 };
     struct network *n = NULL, *of = NULL;
     struct profile *p = NULL;
     size_t divisor = 0;
 
-    (void)state;
     assert_int_equal(network_open(&n, workload_lenet.network, &opts), RC_OK);
     assert_int_equal(profile_of_network(&p, n, 8), RC_OK);
     assert_int_equal(profile_open_network(&of, &divisor, p, "a file"), RC_OK);
@@ -231,7 +223,7 @@ static void j4_a_shrunk_network_is_known_by_its_tensors(void **state)
 }
 
 /* All tensors are there, in order, but not in the layers of the network. */
-static void j4_each_layer_is_a_node_of_the_network(void **state)
+UNIT_TEST(j4_each_layer_is_a_node_of_the_network)
 {
     const struct network_opts opts = { 0 };
     struct network *n = NULL, *of = NULL;
@@ -239,7 +231,6 @@ static void j4_each_layer_is_a_node_of_the_network(void **state)
     size_t divisor = 0;
     int i = 0;
 
-    (void)state;
     assert_int_equal(network_open(&n, workload_lenet.network, &opts), RC_OK);
     assert_int_equal(profile_of_network(&p, n, 8), RC_OK);
     while (i < p->n_layers && p->layer[i].n_tensors > 0)
@@ -261,15 +252,4 @@ static void j4_each_layer_is_a_node_of_the_network(void **state)
     network_close(&n);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stage_has_its_layers_alone),
-        cmocka_unit_test(tensors_pass_in_the_order_of_the_schedule),
-        cmocka_unit_test(the_ends_of_a_pipeline_have_one_neighbour),
-        cmocka_unit_test(j4_a_shrunk_network_is_known_by_its_tensors),
-        cmocka_unit_test(j4_each_layer_is_a_node_of_the_network),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("replay_stage")

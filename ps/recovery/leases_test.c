@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leases_test.c - the book of batches, and sets of them, without messages: by hand, and by the thousand at random. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "ps/recovery/elastic.h"
 #include "ps/recovery/leases.h"
 
 enum { MOST_WORKERS = 6, MOST_BATCHES = 40, N_SCHEDULES = 2000 };
 
-static void a_worker_has_one_batch_at_a_time_B1(void **state)
+UNIT_TEST(a_worker_has_one_batch_at_a_time_B1)
 {
     struct leases l;
 
-    (void)state;
     assert_int_equal(leases_open(&l, 2, 2, 5), RC_OK);
     for (int i = 0; i < 2; i++) { /* B6; asking again changes nothing */
         assert_int_equal(leases_take(&l, 0), 0);
@@ -33,11 +27,10 @@ static void a_worker_has_one_batch_at_a_time_B1(void **state)
     leases_close(&l);
 }
 
-static void what_is_given_back_comes_first_and_is_counted_B2(void **state)
+UNIT_TEST(what_is_given_back_comes_first_and_is_counted_B2)
 {
     struct leases l;
 
-    (void)state;
     assert_int_equal(leases_open(&l, 3, 3, 5), RC_OK);
     leases_give_back(&l, 2);
     leases_give_back(&l, 2); /* gone before */
@@ -62,11 +55,10 @@ static void what_is_given_back_comes_first_and_is_counted_B2(void **state)
 }
 
 /* One that never asked gives back its first batch, too; one that there is no batch for has none to give. */
-static void more_workers_than_batches(void **state)
+UNIT_TEST(more_workers_than_batches)
 {
     struct leases l;
 
-    (void)state;
     assert_int_equal(leases_open(&l, 3, 3, 2), RC_OK);
     assert_true(leases_take(&l, 2) == NO_BATCH);
     leases_give_back(&l, 2);
@@ -79,11 +71,10 @@ static void more_workers_than_batches(void **state)
     leases_close(&l);
 }
 
-static void a_worker_has_one_ahead_B1(void **state)
+UNIT_TEST(a_worker_has_one_ahead_B1)
 {
     struct leases l;
 
-    (void)state;
     assert_int_equal(leases_open(&l, 2, 2, 8), RC_OK);
     assert_int_equal(leases_ahead(&l, 0), 2);
     assert_int_equal(leases_ahead(&l, 0), 2); /* asking again changes nothing */
@@ -103,11 +94,10 @@ static void a_worker_has_one_ahead_B1(void **state)
 }
 
 /* At the end nobody keeps one that another could begin with: 2 workers have one each, and 2 are left. */
-static void none_is_ahead_at_the_end_B1(void **state)
+UNIT_TEST(none_is_ahead_at_the_end_B1)
 {
     struct leases l;
 
-    (void)state;
     assert_int_equal(leases_open(&l, 3, 2, 4), RC_OK);
     assert_true(leases_ahead(&l, 0) == NO_BATCH);
     leases_end(&l, 1); /* one of two has none any more: of two that are left one may be ahead */
@@ -128,11 +118,10 @@ static void none_is_ahead_at_the_end_B1(void **state)
 }
 
 /* Who leaves has not begun with what it had ahead: it is another one's, and was handed out once. */
-static void what_was_not_begun_is_not_again(void **state)
+UNIT_TEST(what_was_not_begun_is_not_again)
 {
     struct leases l;
 
-    (void)state;
     assert_int_equal(leases_open(&l, 2, 2, 6), RC_OK);
     assert_int_equal(leases_ahead(&l, 1), 2);
     leases_end(&l, 1);
@@ -189,9 +178,8 @@ static bool turn(struct schedule *s, int w)
 
 /* B2: whoever is gone when, each batch is done once, and at most two of each worker that is gone are handed out again.
  */
-static void each_batch_is_done_once_in_any_schedule_B2(void **state)
+UNIT_TEST(each_batch_is_done_once_in_any_schedule_B2)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= N_SCHEDULES; seed++) {
         struct schedule s = { .seed = seed };
         s.n_workers = 1 + (int)draw(&s, MOST_WORKERS);
@@ -213,9 +201,8 @@ static void each_batch_is_done_once_in_any_schedule_B2(void **state)
     }
 }
 
-static void a_set_takes_each_batch_once_B4(void **state)
+UNIT_TEST(a_set_takes_each_batch_once_B4)
 {
-    (void)state;
     for (uint64_t n = 1; n <= 200; n++) {
         struct batch_set s;
         assert_int_equal(batch_set_open(&s, n), RC_OK);
@@ -239,7 +226,7 @@ static void a_set_takes_each_batch_once_B4(void **state)
 }
 
 /* Of each part of which there are parameters. The first chunk lacks batch 2, the last one batch 3. */
-static void facts_are_of_the_part_that_has_least(void **state)
+UNIT_TEST(facts_are_of_the_part_that_has_least)
 {
     static const uint64_t of_first[] = { 0, 1, 3 }, of_last[] = { 0, 1, 2, 4 };
     struct buckets buckets = { .n_chunks = 3 };
@@ -258,7 +245,6 @@ static void facts_are_of_the_part_that_has_least(void **state)
     struct ps_server *here[] = { &s, &followed };
     struct server_facts facts = { 0 };
 
-    (void)state;
     for (int k = 0; k < 3; k++)
         assert_int_equal(batch_set_open(&has[k], 5), RC_OK);
     for (size_t i = 0; i < 3; i++)
@@ -281,7 +267,7 @@ static void facts_are_of_the_part_that_has_least(void **state)
 }
 
 /* Of the batch ahead a worker pushes when the one before is here as a whole: else that would count as done. */
-static void a_batch_ahead_waits_for_the_one_before_B5(void **state)
+UNIT_TEST(a_batch_ahead_waits_for_the_one_before_B5)
 {
     struct buckets buckets = { .n_chunks = 2 };
     struct chunk_state chunk[2] = { { .part = { 0, 4 } }, { .part = { 4, 4 } } };
@@ -297,7 +283,6 @@ static void a_batch_ahead_waits_for_the_one_before_B5(void **state)
                            of_other = { .op = PS_PUSH, .batch = 2 };
     enum refused why;
 
-    (void)state;
     assert_int_equal(leases_open(&r.leases, 2, 2, 8), RC_OK);
     for (int k = 0; k < 2; k++)
         assert_int_equal(batch_set_open(&has[k], 8), RC_OK);
@@ -323,11 +308,10 @@ static void a_batch_ahead_waits_for_the_one_before_B5(void **state)
 }
 
 /* Who may join has none before it asks, and then one as all have; what it gives back is another one's. */
-static void a_guest_has_none_at_first_B8(void **state)
+UNIT_TEST(a_guest_has_none_at_first_B8)
 {
     struct leases l;
 
-    (void)state;
     assert_int_equal(leases_open(&l, 3, 2, 6), RC_OK);
     assert_true(l.of[2] == NO_BATCH);
     assert_int_equal(l.n_begun, 2);
@@ -342,11 +326,10 @@ static void a_guest_has_none_at_first_B8(void **state)
 }
 
 /* One that was read from a message: B1, B2. */
-static void a_book_that_cannot_be_does_not_fit(void **state)
+UNIT_TEST(a_book_that_cannot_be_does_not_fit)
 {
     struct leases l;
 
-    (void)state;
     assert_int_equal(leases_open(&l, 3, 3, 20), RC_OK);
     assert_int_equal(leases_ahead(&l, 0), 3);
     assert_int_equal(leases_ahead(&l, 2), 4);
@@ -380,22 +363,4 @@ static void a_book_that_cannot_be_does_not_fit(void **state)
     leases_close(&l);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_worker_has_one_batch_at_a_time_B1),
-        cmocka_unit_test(a_worker_has_one_ahead_B1),
-        cmocka_unit_test(none_is_ahead_at_the_end_B1),
-        cmocka_unit_test(what_was_not_begun_is_not_again),
-        cmocka_unit_test(what_is_given_back_comes_first_and_is_counted_B2),
-        cmocka_unit_test(more_workers_than_batches),
-        cmocka_unit_test(each_batch_is_done_once_in_any_schedule_B2),
-        cmocka_unit_test(a_batch_ahead_waits_for_the_one_before_B5),
-        cmocka_unit_test(a_guest_has_none_at_first_B8),
-        cmocka_unit_test(a_set_takes_each_batch_once_B4),
-        cmocka_unit_test(facts_are_of_the_part_that_has_least),
-        cmocka_unit_test(a_book_that_cannot_be_does_not_fit),
-    };
-
-    return cmocka_run_group_tests_name("leases", tests, NULL, NULL);
-}
+UNIT_MAIN("leases")

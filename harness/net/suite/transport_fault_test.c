@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport_fault_test.c - each planted fault does what it says, to the message it names, and to no other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/net/suite/transport_fault.h"
 #include "harness/net/suite/transport_suite_kit.h"
 
@@ -87,7 +81,7 @@ static struct drill run(enum fault_kind kind)
     return drill;
 }
 
-static void each_fault_is_of_its_message(void **state)
+UNIT_TEST(each_fault_is_of_its_message)
 {
     static const uint32_t all[] = { 100, 101, 102, 103, 104 }, without[] = { 100, 101, 103, 104 },
                           twice[] = { 100, 101, 102, 102, 103, 104 };
@@ -101,7 +95,6 @@ static void each_fault_is_of_its_message(void **state)
                { FAULT_TRUNCATE, all, 5 },
                { FAULT_DUPLICATE, twice, 6 } };
 
-    (void)state;
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
         const struct drill d = run(of[k].kind);
         assert_int_equal(d.n_got, of[k].n_got);
@@ -114,9 +107,4 @@ static void each_fault_is_of_its_message(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest test[] = { cmocka_unit_test(each_fault_is_of_its_message) };
-
-    return cmocka_run_group_tests(test, NULL, NULL);
-}
+UNIT_MAIN("transport_fault")

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* beat_frame_test.c - frames of heartbeats: read whole or refused, and with random bytes changed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/world/process/beat_frame.h"
 
 enum { N_RANKS = 6 };
@@ -28,7 +23,7 @@ static size_t make_frame(const struct beat_run *run, unsigned char *out)
     return beat_frame_bytes(2);
 }
 
-static void frames_are_read_whole_or_refused(void **state)
+UNIT_TEST(frames_are_read_whole_or_refused)
 {
     static const struct {
         size_t offset_bytes;
@@ -57,7 +52,6 @@ static void frames_are_read_whole_or_refused(void **state)
     struct peer_view v;
     const size_t n_bytes = make_frame(&run, frame);
 
-    (void)state;
     assert_int_equal(beat_read(&f, &run, false, frame, n_bytes), RC_OK);
     assert_int_equal(f.from, 1);
     assert_int_equal(f.n_seats, 2);
@@ -114,26 +108,17 @@ static void fuzzed_frame(const struct beat_run *run, bool from_hub, uint64_t *ne
     free(own);
 }
 
-static void fuzzed_frames(void **state)
+UNIT_TEST(fuzzed_frames)
 {
     enum { N_TRIALS = 100000 };
     const struct beat_run run = { .token = "sixteen letters", .n_ranks = N_RANKS, .cell = cell };
     int n_taken = 0, n_refused = 0;
     uint64_t next = 0;
 
-    (void)state;
     for (int i = 0; i < N_TRIALS; i++)
         fuzzed_frame(&run, i % 2 != 0, &next, &n_taken, &n_refused);
     assert_true(n_taken > N_TRIALS / 10); /* both occur, or nothing was tried */
     assert_true(n_refused > N_TRIALS / 10);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_are_read_whole_or_refused),
-        cmocka_unit_test(fuzzed_frames),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("beat_frame")

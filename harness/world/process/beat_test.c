@@ -3,18 +3,13 @@
  * beat_test.c - heartbeats between a hub and leaves in this process, over the loopback, at times that the test makes
  * up; and strangers at the hub's port.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/world/process/beat_hub.h"
 #include "harness/world/process/beat_leaf.h"
 #include "harness/world/process/tcp_socket.h"
@@ -128,12 +123,11 @@ static void await_frame(struct star *s)
     await_ticks(s, s->at_2, 0, atomic_load(&s->at_hub[0].n_ticks));
 }
 
-static void seats_reach_the_hub_and_rank_0_reaches_all(void **state)
+UNIT_TEST(seats_reach_the_hub_and_rank_0_reaches_all)
 {
     const struct peer_duty duty = { PHASE_STEP, INT64_C(12345678901), -1 };
     struct star s;
 
-    (void)state;
     star_open(&s);
     for (int i = 0; i < 7; i++)
         peer_tick(&s.at_1[4]);
@@ -153,11 +147,10 @@ static void seats_reach_the_hub_and_rank_0_reaches_all(void **state)
 }
 
 /* Each cell judges its own; the hub tells the other one, and takes nothing back from who may not know. */
-static void states_reach_all_hosts(void **state)
+UNIT_TEST(states_reach_all_hosts)
 {
     struct star s;
 
-    (void)state;
     star_open(&s);
     await_state(&s, s.at_hub, 0, PEER_ALIVE);
     atomic_store(&s.at_1[4].silent_ms, 2300);
@@ -182,11 +175,10 @@ static void states_reach_all_hosts(void **state)
 }
 
 /* A rank that the hub has given up, since it heard nothing, is told when it is heard again (world.P3). */
-static void a_lost_rank_is_told(void **state)
+UNIT_TEST(a_lost_rank_is_told)
 {
     struct star s;
 
-    (void)state;
     star_open(&s);
     atomic_store(&s.at_hub[5].state, PEER_LOST);
     atomic_store(&s.at_hub[2].state, PEER_SILENT);
@@ -197,11 +189,10 @@ static void a_lost_rank_is_told(void **state)
 }
 
 /* A rank that ends the run is known by that on every host, and not by its silence later. */
-static void failures_reach_all_hosts(void **state)
+UNIT_TEST(failures_reach_all_hosts)
 {
     struct star s;
 
-    (void)state;
     star_open(&s);
     atomic_store(&s.at_hub[0].has_failed, true);
     atomic_store(&s.at_1[4].has_failed, true);
@@ -215,11 +206,10 @@ static void failures_reach_all_hosts(void **state)
     star_close(&s);
 }
 
-static void another_process_takes_over(void **state)
+UNIT_TEST(another_process_takes_over)
 {
     struct star s;
 
-    (void)state;
     star_open(&s);
     await_ticks(&s, s.at_hub, 4, 0);
     assert_true(beat_leaf_leads(s.leaf_1));
@@ -244,11 +234,10 @@ static void another_process_takes_over(void **state)
 }
 
 /* The process of rank 0 has ended: nobody listens any more. One that left first is not lost. */
-static void a_closed_port_is_the_loss_of_rank_0(void **state)
+UNIT_TEST(a_closed_port_is_the_loss_of_rank_0)
 {
     struct star s;
 
-    (void)state;
     star_open(&s);
     peer_tick(&s.at_hub[0]);
     await_ticks(&s, s.at_1, 0, 1);
@@ -263,14 +252,13 @@ static void a_closed_port_is_the_loss_of_rank_0(void **state)
 }
 
 /* A hub that takes connections and says nothing: a new connection is tried, and rank 0 is not lost for that. */
-static void a_silent_connection_is_made_anew(void **state)
+UNIT_TEST(a_silent_connection_is_made_anew)
 {
     struct beat_address address = { .host = "127.0.0.1" };
     struct beat_leaf *leaf = NULL;
     struct star s;
     int fd, n_accepted = 0;
 
-    (void)state;
     star_open(&s);
     assert_int_equal(beat_listen(&fd, &address), RC_OK);
     assert_int_equal(beat_leaf_open(&leaf, &s.run, s.at_2, 2, &address, RETRY_NS), RC_OK);
@@ -314,13 +302,12 @@ static void connect_stranger(struct star *s, struct beat_connection *c)
     assert_int_equal(beat_connection_begun(c), 0);
 }
 
-static void strangers_change_nothing(void **state)
+UNIT_TEST(strangers_change_nothing)
 {
     unsigned char frame[256];
     struct beat_connection stranger[40];
     struct star s;
 
-    (void)state;
     star_open(&s);
     for (size_t i = 0; i < sizeof stranger / sizeof *stranger; i++) { /* more than are kept */
         struct beat_run other = s.run;
@@ -345,13 +332,12 @@ static void strangers_change_nothing(void **state)
 }
 
 /* The same bytes with the right token are believed, so that what strangers lack is the token. */
-static void who_has_the_token_is_believed(void **state)
+UNIT_TEST(who_has_the_token_is_believed)
 {
     unsigned char frame[256];
     struct beat_connection c;
     struct star s;
 
-    (void)state;
     star_open(&s);
     beat_leaf_close(&s.leaf_1);
     beat_leaf_close(&s.leaf_4);
@@ -368,13 +354,12 @@ static void who_has_the_token_is_believed(void **state)
 }
 
 /* A frame in clear is not believed, whatever token it has. */
-static void a_token_in_clear_is_of_no_use(void **state)
+UNIT_TEST(a_token_in_clear_is_of_no_use)
 {
     unsigned char frame[256];
     struct beat_connection c;
     struct star s;
 
-    (void)state;
     star_open(&s);
     const size_t n_bytes = make_frame(&s.run, frame);
     connect_stranger(&s, &c);
@@ -399,12 +384,11 @@ static void look_for_stop(struct star *s, struct peers *hub, struct peers *host_
 }
 
 /* A signal reaches a rank of one host: all hosts hear after how many steps to end, the most that any rank has begun. */
-static void all_hosts_end_after_the_same_step(void **state)
+UNIT_TEST(all_hosts_end_after_the_same_step)
 {
     static const int64_t n_begun[N_RANKS] = { 5, 7, 6, 4, 5, 8 };
     struct star s;
 
-    (void)state;
     star_open(&s);
     struct peers hub = { .seat = s.at_hub, .n_ranks = N_RANKS, .own = 0, .cell = cell };
     struct peers host_1 = { .seat = s.at_1, .n_ranks = N_RANKS, .own = 1, .cell = cell };
@@ -426,21 +410,4 @@ static void all_hosts_end_after_the_same_step(void **state)
     star_close(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seats_reach_the_hub_and_rank_0_reaches_all),
-        cmocka_unit_test(states_reach_all_hosts),
-        cmocka_unit_test(failures_reach_all_hosts),
-        cmocka_unit_test(a_lost_rank_is_told),
-        cmocka_unit_test(another_process_takes_over),
-        cmocka_unit_test(a_closed_port_is_the_loss_of_rank_0),
-        cmocka_unit_test(a_silent_connection_is_made_anew),
-        cmocka_unit_test(strangers_change_nothing),
-        cmocka_unit_test(who_has_the_token_is_believed),
-        cmocka_unit_test(a_token_in_clear_is_of_no_use),
-        cmocka_unit_test(all_hosts_end_after_the_same_step),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("beat")

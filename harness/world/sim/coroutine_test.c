@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coroutine_test.c - in which order coroutines run, what their stacks keep, and freeing those that have not ended. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/world/sim/coroutine.h"
 
 enum { STACK_BYTES = 256 << 10, N = 3, ROUNDS = 4 };
@@ -39,12 +34,11 @@ static void go_round(void *arg)
     coroutine_end(r->member[p->number], p->number + 1 < N ? r->member[p->number + 1] : r->caller);
 }
 
-static void each_runs_when_it_is_told_and_keeps_its_stack(void **state)
+UNIT_TEST(each_runs_when_it_is_told_and_keeps_its_stack)
 {
     struct ring r = { .n_order = 0 };
     struct place place[N];
 
-    (void)state;
     assert_int_equal(coroutine_of_caller(&r.caller), RC_OK);
     for (int i = 0; i < N; i++) {
         place[i] = (struct place){ &r, i };
@@ -58,12 +52,11 @@ static void each_runs_when_it_is_told_and_keeps_its_stack(void **state)
     assert_null(r.caller);
 }
 
-static void those_that_have_not_ended_can_be_freed(void **state)
+UNIT_TEST(those_that_have_not_ended_can_be_freed)
 {
     struct ring r = { .n_order = 0 };
     struct place place[N];
 
-    (void)state;
     assert_int_equal(coroutine_of_caller(&r.caller), RC_OK);
     for (int i = 0; i < N; i++) {
         place[i] = (struct place){ &r, i };
@@ -78,10 +71,4 @@ static void those_that_have_not_ended_can_be_freed(void **state)
     coroutine_free(&r.caller);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(each_runs_when_it_is_told_and_keeps_its_stack),
-                                        cmocka_unit_test(those_that_have_not_ended_can_be_freed) };
-
-    return cmocka_run_group_tests_name("coroutine", tests, NULL, NULL);
-}
+UNIT_MAIN("coroutine")

@@ -3,15 +3,10 @@
  * sim_loss_test.c - loss_suite in the sim world; a rank that falls silent is named and lost at virtual times to the
  * digit, and what that ends when; one that computes or waits for long is not lost (world.P3, P6, W8).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster.h"
 #include "harness/world/sim/world_sim.h"
 #include "harness/world/suite/loss_suite.h"
@@ -86,7 +81,7 @@ static enum rc suite_body(struct world *w, void *arg)
     return n_failures == 0 ? RC_OK : rc_raise(RC_MISMATCH, "%s", "the suite failed");
 }
 
-static void suite_passes(void **state)
+UNIT_TEST(suite_passes)
 {
     for (int i = 0; i < 4; i++) { /* deaths or silence, on one host or four */
         clean(state);
@@ -114,9 +109,8 @@ static enum rc hang_at_barrier_body(struct world *w, void *arg)
     return rc;
 }
 
-static void a_rank_that_hangs_is_lost_P3(void **state)
+UNIT_TEST_WITH(a_rank_that_hangs_is_lost_P3, clean, NULL)
 {
-    (void)state;
     play.told = "rank 1 failed: " HANGS;
     assert_int_equal(run_watched(&aborts, 3, 1, hang_at_barrier_body), RC_PEER);
     assert_string_equal(rc_message(), "rank 1: " HANGS);
@@ -128,9 +122,8 @@ static void a_rank_that_hangs_is_lost_P3(void **state)
     assert_int_equal(play.ended_ns[2], 13 * S / 2);
 }
 
-static void without_a_watch_it_is_a_deadlock_E3(void **state)
+UNIT_TEST_WITH(without_a_watch_it_is_a_deadlock_E3, clean, NULL)
 {
-    (void)state;
     play.told = "";
     assert_int_equal(run_watched(&(struct world_opts){ 0 }, 3, 1, hang_at_barrier_body), RC_TIMEOUT);
     assert_non_null(strstr(rc_message(), "deadlock"));
@@ -191,7 +184,7 @@ out:
     return rc;
 }
 
-static void others_compute_or_its_tasks_wait_P1_P3(void **state)
+UNIT_TEST(others_compute_or_its_tasks_wait_P1_P3)
 {
     static rank_main_fn *const body[] = { hang_apart_body, hang_with_tasks_body };
 
@@ -225,9 +218,8 @@ out:
     return rc;
 }
 
-static void long_work_is_no_silence_P6(void **state)
+UNIT_TEST_WITH(long_work_is_no_silence_P6, clean, NULL)
 {
-    (void)state;
     assert_int_equal(run_watched(&aborts, 3, 1, work_body), RC_OK);
     assert_int_equal(play.n_lines, 0);
     assert_int_equal(play.n_failures, 0);
@@ -258,9 +250,8 @@ out:
     return rc;
 }
 
-static void changes_are_told_P7(void **state)
+UNIT_TEST_WITH(changes_are_told_P7, clean, NULL)
 {
-    (void)state;
     assert_int_equal(run_watched(&aborts, 3, 1, watch_body), RC_PEER);
     assert_int_equal(play.n_told, 4);
 }
@@ -301,9 +292,8 @@ out:
     return rc;
 }
 
-static void a_loss_ends_who_waits_for_it_W8(void **state)
+UNIT_TEST_WITH(a_loss_ends_who_waits_for_it_W8, clean, NULL)
 {
-    (void)state;
     play.told = "rank 1 was lost: " HANGS;
     assert_int_equal(run_watched(&reports, N_RANKS, 2, survive_body), RC_OK);
     assert_int_equal(play.ended_ns[0], 13 * S / 2);
@@ -321,9 +311,8 @@ static enum rc lose_rank_0(struct world *w, void *arg)
     return RC_OK;
 }
 
-static void the_loss_of_rank_0_is_a_failure_W8(void **state)
+UNIT_TEST_WITH(the_loss_of_rank_0_is_a_failure_W8, clean, NULL)
 {
-    (void)state;
     play.told = "rank 0 failed: silent for 6.0 s: at the start";
     assert_int_equal(run_watched(&reports, N_RANKS, 2, lose_rank_0), RC_PEER);
     assert_string_equal(rc_message(), "rank 0: silent for 6.0 s: at the start");
@@ -348,9 +337,8 @@ static enum rc fail_after_loss(struct world *w, void *arg)
     return rc;
 }
 
-static void a_failure_is_one_after_a_loss_W8(void **state)
+UNIT_TEST_WITH(a_failure_is_one_after_a_loss_W8, clean, NULL)
 {
-    (void)state;
     play.told = "rank 2 failed: the disk is full";
     assert_int_equal(run_watched(&reports, N_RANKS, 2, fail_after_loss), RC_IO);
     assert_string_equal(rc_message(), "rank 2: the disk is full");
@@ -366,27 +354,10 @@ static enum rc wait_for_the_lost(struct world *w, void *arg)
 }
 
 /* A loss ends no wait for an event: its own limit does. */
-static void waits_of_no_rank_time_out(void **state)
+UNIT_TEST_WITH(waits_of_no_rank_time_out, clean, NULL)
 {
-    (void)state;
     assert_int_equal(run_watched(&reports, N_RANKS, 2, wait_for_the_lost), RC_TIMEOUT);
     assert_non_null(strstr(rc_message(), "event never"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(suite_passes),
-        cmocka_unit_test_setup(a_rank_that_hangs_is_lost_P3, clean),
-        cmocka_unit_test_setup(without_a_watch_it_is_a_deadlock_E3, clean),
-        cmocka_unit_test(others_compute_or_its_tasks_wait_P1_P3),
-        cmocka_unit_test_setup(long_work_is_no_silence_P6, clean),
-        cmocka_unit_test_setup(changes_are_told_P7, clean),
-        cmocka_unit_test_setup(a_loss_ends_who_waits_for_it_W8, clean),
-        cmocka_unit_test_setup(the_loss_of_rank_0_is_a_failure_W8, clean),
-        cmocka_unit_test_setup(a_failure_is_one_after_a_loss_W8, clean),
-        cmocka_unit_test_setup(waits_of_no_rank_time_out, clean),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("sim_loss")

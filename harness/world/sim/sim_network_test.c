@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim_network_test.c - flows on shared links: against the definition of max-min fairness, few and many. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/world/sim/sim_clock.h"
 #include "harness/world/suite/flows_kit.h"
 
@@ -23,11 +19,10 @@ static double error_of(const struct kit_flows *k)
     return kit_flows_error(k, arrived_s, expected_s);
 }
 
-static void few_flows_are_exact_F1_F3(void **state)
+UNIT_TEST(few_flows_are_exact_F1_F3)
 {
     static struct kit_flows k;
 
-    (void)state;
     for (uint64_t seed = 0; seed < N_CASES; seed++) {
         kit_flows_draw(&k, seed, 40);
         const double error = error_of(&k);
@@ -37,11 +32,10 @@ static void few_flows_are_exact_F1_F3(void **state)
 }
 
 /* A server's link with many more flows than it tells others of one by one (world.F2). */
-static void many_flows_are_fair_F2(void **state)
+UNIT_TEST(many_flows_are_fair_F2)
 {
     static struct kit_flows k;
 
-    (void)state;
     kit_flows_draw(&k, 3, 1);
     for (int n_servers = 1; n_servers <= 3; n_servers += 2) {
         struct cluster c;
@@ -58,12 +52,11 @@ static void many_flows_are_fair_F2(void **state)
 
 /* What has ended frees its events in any order: none of them may be written to any more.
  * Regression: a run that ended with messages on their way crashed at exit. */
-static void a_clear_clock_touches_no_event(void **state)
+UNIT_TEST(a_clear_clock_touches_no_event)
 {
     struct sim_event event[6] = { { .kind = EVENT_ACTOR } };
     struct sim_clock clock;
 
-    (void)state;
     sim_clock_init(&clock);
     assert_int_equal(sim_clock_reserve(&clock, 6), RC_OK);
     for (int i = 0; i < 6; i++)
@@ -77,11 +70,4 @@ static void a_clear_clock_touches_no_event(void **state)
     sim_clock_fini(&clock);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(few_flows_are_exact_F1_F3),
-                                        cmocka_unit_test(a_clear_clock_touches_no_event),
-                                        cmocka_unit_test(many_flows_are_fair_F2) };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("sim_network")

@@ -3,17 +3,12 @@
  * world_sim_test.c - the suites of every world in the sim world; virtual time as golden values, of ranks, of tasks that
  * share cores (world.K7), of shares, and of slow ranks; deadlocks; and what is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/cluster/cluster.h"
 #include "harness/world/share.h"
 #include "harness/world/sim/world_sim.h"
@@ -117,7 +112,7 @@ out:
     return rc;
 }
 
-static void suites_pass(void **state)
+UNIT_TEST_WITH(suites_pass, clean, NULL)
 {
     static const struct {
         rank_main_fn *body;
@@ -133,19 +128,17 @@ static void suites_pass(void **state)
                   { shares_body, 7, "ranks_per_host_count=3" },
                   { shares_body, 3, "ranks_per_host_count=1" } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof suite / sizeof *suite; i++) {
         assert_int_equal(run(suite[i].settings, suite[i].n_ranks, suite[i].body), RC_OK);
         assert_int_equal(play.n_failures, 0);
     }
 }
 
-static void ends_are_told_W4_W5(void **state)
+UNIT_TEST(ends_are_told_W4_W5)
 {
     struct cluster c;
     const struct world_opts opts = { .cluster = &c };
 
-    (void)state;
     cluster_default(&c);
     ends_are_told(&world_sim, &opts);
     ends_are_told_to_tasks(&world_sim, &opts);
@@ -172,9 +165,8 @@ static enum rc time_body(struct world *w, void *arg)
     return RC_OK;
 }
 
-static void time_passes_only_when_charged_W3(void **state)
+UNIT_TEST_WITH(time_passes_only_when_charged_W3, clean, NULL)
 {
-    (void)state;
     assert_int_equal(run("", 2, time_body), RC_OK);
     assert_int_equal(play.n_failures, 0);
     assert_int_equal(play.ended_ns[0], 873457189);
@@ -204,7 +196,7 @@ out:
     return rc;
 }
 
-static void ranks_meet(void **state)
+UNIT_TEST(ranks_meet)
 {
     static const int n_ranks[] = { 1, 5, RANKS_MAX };
 
@@ -243,7 +235,7 @@ out:
     return rc;
 }
 
-static void tasks_share_cores_K7(void **state)
+UNIT_TEST(tasks_share_cores_K7)
 {
     static const struct {
         const char *cores;
@@ -261,7 +253,6 @@ static void tasks_share_cores_K7(void **state)
         { "cores_per_rank_count=1", 2, { { 0, 1000, S }, { 3000, 0, 3 * S } } },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         char settings[64];
         snprintf(settings, sizeof settings, AT_1G ",%s", of[i].cores);
@@ -308,9 +299,8 @@ out:
     return rc;
 }
 
-static void a_ring_takes_no_time_W3(void **state)
+UNIT_TEST_WITH(a_ring_takes_no_time_W3, clean, NULL)
 {
-    (void)state;
     assert_int_equal(run(AT_1G ",ranks_per_host_count=4", 4, relay_body), RC_OK);
     for (int r = 0; r < 4; r++)
         assert_int_equal(play.ended_ns[r], (uint64_t)(r + 1) * 3 * MS);
@@ -336,11 +326,10 @@ out:
     return rc;
 }
 
-static void hosts_are_filled_in_order(void **state)
+UNIT_TEST_WITH(hosts_are_filled_in_order, clean, NULL)
 {
     static const int host[] = { 0, 2, 2, 2, 1, 1, 1, 1, 0, 0 };
 
-    (void)state;
     assert_int_equal(run("ranks_per_host_count=4", 10, hosts_body), RC_OK);
     for (int r = 0; r < 10; r++) {
         const struct world *w = &play.copy[r];
@@ -404,21 +393,19 @@ static void assert_near(double seen_ns, double expected_ns)
         fail_msg("%.1f ns, expected %.1f", seen_ns, expected_ns);
 }
 
-static void nothing_is_slow_as_it_is(void **state)
+UNIT_TEST_WITH(nothing_is_slow_as_it_is, clean, NULL)
 {
-    (void)state;
     run_steps("");
     for (int r = 0; r < N_NOISY; r++)
         for (int step = 0; step <= N_STEPS; step++)
             assert_near(play.step_ns[r][step], 200e6);
 }
 
-static void workers_jitter_in_steps_V1(void **state)
+UNIT_TEST_WITH(workers_jitter_in_steps_V1, clean, NULL)
 {
     struct cluster c;
     int n_differ = 0;
 
-    (void)state;
     run_steps(",jitter=exponential,jitter_ratio=0.2");
     cluster_default(&c);
     c.seed = SEED;
@@ -434,11 +421,10 @@ static void workers_jitter_in_steps_V1(void **state)
         assert_near(play.pause_ns[r], 5e6); /* no work */
 }
 
-static void stragglers_are_slow_always(void **state)
+UNIT_TEST_WITH(stragglers_are_slow_always, clean, NULL)
 {
     int n_slow = 0;
 
-    (void)state;
     run_steps(",stragglers_count=2,straggler_ratio=3");
     for (int r = 0; r < N_NOISY; r++) {
         const bool is_slow = play.step_ns[r][0] > 400e6;
@@ -451,20 +437,18 @@ static void stragglers_are_slow_always(void **state)
 }
 
 /* A device streams ten times as fast as the processor on which its server runs. */
-static void servers_have_rates_of_their_own(void **state)
+UNIT_TEST_WITH(servers_have_rates_of_their_own, clean, NULL)
 {
-    (void)state;
     run_steps(",server_flops_per_s=0.5e9,server_memory_bytes_per_s=0.2e9");
     for (int r = 0; r < N_NOISY; r++)
         assert_near(play.step_ns[r][0], r < N_WORKERS ? 200e6 : 80e6 + 60e6 + 1000e6);
 }
 
-static void servers_are_beside_workers_D1(void **state)
+UNIT_TEST_WITH(servers_are_beside_workers_D1, clean, NULL)
 {
     static const int host_rank[] = { 0, 1, 2, 0, 3, 1 }, n_host_ranks[] = { 4, 4, 4, 2, 4, 2 },
                      host[] = { 0, 0, 0, 1, 0, 1 };
 
-    (void)state;
     run_steps(",ranks_per_host_count=3,server_placement=beside,hosts_count=2");
     for (int r = 0; r < N_NOISY; r++) {
         assert_int_equal(play.copy[r].host_rank, host_rank[r]);
@@ -546,7 +530,7 @@ static enum rc leave_late_body(struct world *w, void *arg)
     return leave_body(w, arg);
 }
 
-static void a_deadlock_is_an_error_E3(void **state)
+UNIT_TEST(a_deadlock_is_an_error_E3)
 {
     static const struct {
         rank_main_fn *body;
@@ -564,9 +548,8 @@ static void a_deadlock_is_an_error_E3(void **state)
     }
 }
 
-static void a_death_ends_waits_H6(void **state)
+UNIT_TEST_WITH(a_death_ends_waits_H6, clean, NULL)
 {
-    (void)state;
     assert_int_equal(run("ranks_per_host_count=3", 3, share_body), RC_PEER);
     assert_string_equal(rc_message(), "rank 1: ended before its work was done");
     for (int r = 0; r < 3; r += 2) {
@@ -606,11 +589,10 @@ out:
 }
 
 /* Regression: the run named another rank, and called it a deadlock. */
-static void a_task_that_dies_ends_alone_W5(void **state)
+UNIT_TEST_WITH(a_task_that_dies_ends_alone_W5, clean, NULL)
 {
     const char *why = "task walker ended before its work was done";
 
-    (void)state;
     play.n_tasks = 1;
     assert_int_equal(run("", 3, task_ends_body), RC_PEER);
     assert_non_null(strstr(rc_message(), why));
@@ -624,9 +606,8 @@ static void a_task_that_dies_ends_alone_W5(void **state)
 }
 
 /* world.P1: its silence is not that of its rank. */
-static void a_task_that_hangs_ends_with_the_run_W5(void **state)
+UNIT_TEST_WITH(a_task_that_hangs_ends_with_the_run_W5, clean, NULL)
 {
-    (void)state;
     play.n_tasks = 2;
     play.stall = (struct peer_opts){ .warn_ns = S / 2, .abort_ns = S / 2 };
     assert_int_equal(run("", 3, task_ends_body), RC_IO);
@@ -647,20 +628,18 @@ static enum rc disagree_body(struct world *w, void *arg)
     return rc;
 }
 
-static void different_operations_are_told_apart(void **state)
+UNIT_TEST_WITH(different_operations_are_told_apart, clean, NULL)
 {
-    (void)state;
     assert_int_equal(run("", 3, disagree_body), RC_MISMATCH);
     assert_int_equal(play.rc[0], RC_PEER);
     assert_int_equal(play.rc[1], RC_PEER);
     assert_int_equal(play.rc[2], RC_MISMATCH);
 }
 
-static void bad_requests_are_refused(void **state)
+UNIT_TEST_WITH(bad_requests_are_refused, clean, NULL)
 {
     static const char two[] = "hosts_count=2,ranks_per_host_count=2";
 
-    (void)state;
     assert_int_equal(run(two, 5, hosts_body), RC_INVAL);
     assert_names(rc_message(), "5 ranks ... 2 hosts ... 2 ranks");
     assert_int_equal(run("", 0, hosts_body), RC_INVAL);
@@ -668,28 +647,4 @@ static void bad_requests_are_refused(void **state)
     assert_int_equal(run(two, 4, hosts_body), RC_OK); /* refusals cost nothing */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(suites_pass, clean),
-        cmocka_unit_test(ends_are_told_W4_W5),
-        cmocka_unit_test_setup(time_passes_only_when_charged_W3, clean),
-        cmocka_unit_test(ranks_meet),
-        cmocka_unit_test(tasks_share_cores_K7),
-        cmocka_unit_test_setup(a_ring_takes_no_time_W3, clean),
-        cmocka_unit_test_setup(hosts_are_filled_in_order, clean),
-        cmocka_unit_test_setup(nothing_is_slow_as_it_is, clean),
-        cmocka_unit_test_setup(workers_jitter_in_steps_V1, clean),
-        cmocka_unit_test_setup(stragglers_are_slow_always, clean),
-        cmocka_unit_test_setup(servers_have_rates_of_their_own, clean),
-        cmocka_unit_test_setup(servers_are_beside_workers_D1, clean),
-        cmocka_unit_test(a_deadlock_is_an_error_E3),
-        cmocka_unit_test_setup(a_death_ends_waits_H6, clean),
-        cmocka_unit_test_setup(a_task_that_dies_ends_alone_W5, clean),
-        cmocka_unit_test_setup(a_task_that_hangs_ends_with_the_run_W5, clean),
-        cmocka_unit_test_setup(different_operations_are_told_apart, clean),
-        cmocka_unit_test_setup(bad_requests_are_refused, clean),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("world_sim")

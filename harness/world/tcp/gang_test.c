@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gang_test.c - gangs out of lists of hosts, TF_CONFIG and the environment, and keys out of files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/unit.h"
 #include "harness/world/tcp/gang.h"
 #include "harness/world/tcp/launch.h"
 #include "harness/world/world.h"
@@ -50,12 +45,11 @@ static void assert_refused(enum rc rc, const char *words)
         fail_msg("'%s' does not say '%s'", rc_message(), words);
 }
 
-static void workers_come_before_servers(void **state)
+UNIT_TEST(workers_come_before_servers)
 {
     const struct gang_hosts server = two_and_one("ps", 0), worker = two_and_one("worker", 1);
     struct gang g;
 
-    (void)state;
     assert_int_equal(gang_of_hosts(&g, &server), RC_OK);
     assert_int_equal(g.n_ranks, 3);
     assert_int_equal(g.rank, 2);
@@ -72,12 +66,11 @@ static void workers_come_before_servers(void **state)
     gang_free(&g);
 }
 
-static void wrong_hosts_are_named(void **state)
+UNIT_TEST(wrong_hosts_are_named)
 {
     struct gang_hosts h = two_and_one("ps", 1);
     struct gang g;
 
-    (void)state;
     assert_refused(gang_of_hosts(&g, &h), "--task 1: the gang has 1 of job ps; use a whole number from 0 to 0");
     h = two_and_one("chief", 0);
     assert_refused(gang_of_hosts(&g, &h), "--job chief: the gang has no such job; use worker or ps");
@@ -92,11 +85,10 @@ static void wrong_hosts_are_named(void **state)
     assert_refused(gang_of_hosts(&g, &h), "--worker-hosts: is empty");
 }
 
-static void tf_config_is_read(void **state)
+UNIT_TEST(tf_config_is_read)
 {
     struct gang g;
 
-    (void)state;
     assert_int_equal(gang_of_tf_config(&g,
                                        "{\"cluster\": {\"ps\": [\"p:1\"], \"worker\": [\"w:1\", \"w:2\"], \"chief\": "
                                        "[\"c:1\"]}, \"task\": {\"type\": \"worker\", \"index\": 1}}"),
@@ -119,7 +111,7 @@ static void tf_config_is_read(void **state)
     gang_free(&g);
 }
 
-static void some_tf_config_has_no_cluster(void **state)
+UNIT_TEST(some_tf_config_has_no_cluster)
 {
     static const char *const none[] = { "", " \n", "{}", "{\"environment\": \"cloud\"}",
                                         "{\"cluster\": {}, \"task\": {\"type\": \"worker\", \"index\": 0}}" };
@@ -127,7 +119,6 @@ static void some_tf_config_has_no_cluster(void **state)
                                         "{\"cluster\": {\"worker\": []}}" };
     bool has_cluster = true;
 
-    (void)state;
     assert_int_equal(gang_has_tf_config(&has_cluster, NULL), RC_OK);
     assert_false(has_cluster);
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
@@ -142,7 +133,7 @@ static void some_tf_config_has_no_cluster(void **state)
     assert_refused(gang_has_tf_config(&has_cluster, "{"), "TF_CONFIG: line 1: ");
 }
 
-static void wrong_tf_config_is_named(void **state)
+UNIT_TEST(wrong_tf_config_is_named)
 {
     static const struct {
         const char *text, *words;
@@ -168,19 +159,17 @@ static void wrong_tf_config_is_named(void **state)
     };
     struct gang g;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_refused(gang_of_tf_config(&g, wrong[i].text), wrong[i].words);
 }
 
 /* What is exported is what is read, and what world_launcher() tells. */
-static void the_environment_tells(void **state)
+UNIT_TEST(the_environment_tells)
 {
     struct gang_hosts h = two_and_one("ps", 0);
     struct gang g, read, peeked;
     char own[300];
 
-    (void)state;
     assert_false(gang_is_told());
     assert_false(gang_peek(&peeked));
     assert_int_equal(gang_of_hosts(&g, &h), RC_OK);
@@ -227,13 +216,12 @@ static void write_file(const char *path, const char *text, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
-static void keys_come_from_files_of_their_owner(void **state)
+UNIT_TEST(keys_come_from_files_of_their_owner)
 {
     char path[] = "/tmp/gradmark-gang-XXXXXX";
     unsigned char key[GANG_KEY_BYTES] = { 0 }, again[GANG_KEY_BYTES] = { 0 };
     const int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(close(fd), 0);
     write_file(path, "gradmark-keys 1\npublic " PUBLIC "\nsecret " SECRET "\n", 0600);
@@ -277,14 +265,13 @@ static void remove_place(char path[64])
     assert_int_equal(rmdir(path), 0); /* so nothing else was left there */
 }
 
-static void who_joins_is_told_by_a_file(void **state)
+UNIT_TEST(who_joins_is_told_by_a_file)
 {
     unsigned char key[GANG_KEY_BYTES] = { 0 };
     struct stat about;
     char path[64];
     struct gang g;
 
-    (void)state;
     make_place(path);
     assert_int_equal(gang_write_join_file(path, "far:7000", KEY, "rank@far,rank@near"), RC_OK);
     assert_int_equal(stat(path, &about), 0);
@@ -308,7 +295,7 @@ static void who_joins_is_told_by_a_file(void **state)
                    "--join-file /none/join: cannot be written");
 }
 
-static void a_wrong_join_file_is_named(void **state)
+UNIT_TEST(a_wrong_join_file_is_named)
 {
     static const char *const wrong[] = {
         "",
@@ -323,7 +310,6 @@ static void a_wrong_join_file_is_named(void **state)
     char path[64];
     struct gang g;
 
-    (void)state;
     make_place(path);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         write_file(path, wrong[i], 0600);
@@ -347,12 +333,11 @@ static void a_wrong_join_file_is_named(void **state)
     assert_names(rc_message(), "--join-file /none/join:");
 }
 
-static void hosts_beyond_this_one_need_a_key(void **state)
+UNIT_TEST(hosts_beyond_this_one_need_a_key)
 {
     struct gang_hosts h = two_and_one("worker", 0);
     struct gang g;
 
-    (void)state;
     assert_int_equal(gang_of_hosts(&g, &h), RC_OK);
     assert_refused(gang_check_key(&g, false, false), "--key-file: worker 0 at a:1 is beyond this host");
     assert_int_equal(gang_check_key(&g, true, false), RC_OK);
@@ -378,13 +363,12 @@ static struct launch_opts launch_of(uint64_t n_ranks, const char *hosts)
     };
 }
 
-static void hosts_are_filled_in_order(void **state)
+UNIT_TEST(hosts_are_filled_in_order)
 {
     struct launch_opts o = launch_of(4, "far:2,near,far");
     struct launch_plan p;
     char *text;
 
-    (void)state;
     assert_int_equal(launch_plan_open(&p, &o), RC_OK);
     assert_int_equal(p.n_ranks, 4); /* far has three slots, of two entries */
     for (int r = 0; r < 3; r++)
@@ -412,13 +396,12 @@ static void hosts_are_filled_in_order(void **state)
 }
 
 /* Ranks follow the lines: the order of a file is the user's. */
-static void a_file_of_hosts_is_followed(void **state)
+UNIT_TEST(a_file_of_hosts_is_followed)
 {
     struct launch_opts o = launch_of(0, "");
     struct launch_plan p;
     char path[64];
 
-    (void)state;
     make_place(path);
     write_file(path, MARK "far slots=2 # two\r\nnear\nfar\n127.0.0.2\nlocalhost\n", 0600);
     o.hostfile = path;
@@ -436,13 +419,12 @@ static void a_file_of_hosts_is_followed(void **state)
     remove_place(path);
 }
 
-static void a_launch_here_listens_on_the_loopback(void **state)
+UNIT_TEST(a_launch_here_listens_on_the_loopback)
 {
     struct launch_opts o = launch_of(2, "");
     struct launch_plan p, q;
     char *text = NULL;
 
-    (void)state;
     assert_int_equal(launch_plan_open(&p, &o), RC_OK);
     assert_int_equal(launch_plan_open(&q, &o), RC_OK);
     assert_true(p.process[0].is_local && p.process[1].is_local && p.is_one_host);
@@ -464,23 +446,4 @@ static void a_launch_here_listens_on_the_loopback(void **state)
     launch_plan_close(&q);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workers_come_before_servers),
-        cmocka_unit_test(wrong_hosts_are_named),
-        cmocka_unit_test(tf_config_is_read),
-        cmocka_unit_test(some_tf_config_has_no_cluster),
-        cmocka_unit_test(wrong_tf_config_is_named),
-        cmocka_unit_test(the_environment_tells),
-        cmocka_unit_test(keys_come_from_files_of_their_owner),
-        cmocka_unit_test(who_joins_is_told_by_a_file),
-        cmocka_unit_test(a_wrong_join_file_is_named),
-        cmocka_unit_test(hosts_beyond_this_one_need_a_key),
-        cmocka_unit_test(hosts_are_filled_in_order),
-        cmocka_unit_test(a_file_of_hosts_is_followed),
-        cmocka_unit_test(a_launch_here_listens_on_the_loopback),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("gang")

@@ -5,18 +5,13 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/world/suite/loopback.h"
 #include "harness/world/tcp/tcp_hub.h"
 #include "harness/world/tcp/tcp_hub_state.h"
@@ -140,12 +135,11 @@ static bool is_ended(int fd)
     return n == 0 || errno == ECONNRESET;
 }
 
-static void all_go_once_all_are_there(void **state)
+UNIT_TEST(all_go_once_all_are_there)
 {
     const struct gang g = gang_of(0, 30);
     struct hosted h;
 
-    (void)state;
     host(&h, &g);
     begin(&h.m[1], &h.gang, 1, -1);
     begin(&h.m[2], &h.gang, 2, -1);
@@ -186,23 +180,21 @@ static bool rank_2_alone_is_missing(double start_s)
 }
 
 /* On a machine that lets rank 0 or 1 come late it is missing, too, or gets no answer in time: then all wait longer. */
-static void who_is_missing_is_named(void **state)
+UNIT_TEST(who_is_missing_is_named)
 {
     double start_s = 0.5;
 
-    (void)state;
     while (!rank_2_alone_is_missing(start_s)) {
         start_s *= 4;
         assert_true(start_s < 100);
     }
 }
 
-static void a_missing_rank_0_is_named(void **state)
+UNIT_TEST(a_missing_rank_0_is_named)
 {
     struct gang g = gang_of(0, 0.3);
     struct member m;
 
-    (void)state;
     take_port(&g);
     begin(&m, &g, 1, -1);
     end(&m);
@@ -211,12 +203,11 @@ static void a_missing_rank_0_is_named(void **state)
 }
 
 /* Another member list, or another policy, is told to all at once: with it the gang can never be whole. */
-static void who_disagrees_is_named_to_all(void **state)
+UNIT_TEST(who_disagrees_is_named_to_all)
 {
     const struct gang g = gang_of(0, 30);
     struct hosted h;
 
-    (void)state;
     for (int other_policy = 0; other_policy < 2; other_policy++) {
         host(&h, &g);
         struct member wrong = { .gang = h.gang, .fd = -1, .place = { 1 } };
@@ -236,13 +227,12 @@ static void who_disagrees_is_named_to_all(void **state)
 }
 
 /* The second of two with one task is refused; the gang goes on without it. */
-static void a_task_is_taken_once(void **state)
+UNIT_TEST(a_task_is_taken_once)
 {
     const struct gang g = gang_of(0, 30);
     struct member second;
     struct hosted h;
 
-    (void)state;
     host(&h, &g);
     begin(&h.m[1], &h.gang, 1, -1);
     begin(&second, &h.gang, 1, -1);
@@ -261,7 +251,7 @@ static void a_task_is_taken_once(void **state)
 
 /* Strangers, twice as many as there are places for, and one with another key: they are dropped, and the gang gathers.
  * Rank 2 comes before them and says half of what it has to: it has shown the key, so that its place is not theirs. */
-static void strangers_keep_nobody_out(void **state)
+UNIT_TEST(strangers_keep_nobody_out)
 {
     enum { N_STRANGERS = 2 * HUB_N_STRANGERS };
     struct gang g = gang_of(0, 30);
@@ -270,7 +260,6 @@ static void strangers_keep_nobody_out(void **state)
     int stranger[N_STRANGERS], n_ended = 0;
     struct hosted h;
 
-    (void)state;
     g.key[0] = 7;
     host(&h, &g);
     assert_int_equal(tcp_stream_open(&early, dial(&h.gang), true, h.gang.key), RC_OK);
@@ -343,11 +332,10 @@ static void assert_failure(const struct member *m, int rank, enum rc code, const
 }
 
 /* One rank says that another one fails, or itself: all name that one, the third ranks, too. */
-static void a_failure_names_the_rank_that_failed_G4(void **state)
+UNIT_TEST(a_failure_names_the_rank_that_failed_G4)
 {
     static const int said[][2] = { { 1, 2 }, { 1, 1 }, { 0, 1 }, { 2, 0 } }; /* by whom, of whom */
 
-    (void)state;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         struct hosted h;
         open_gang(&h);
@@ -359,9 +347,8 @@ static void a_failure_names_the_rank_that_failed_G4(void **state)
 }
 
 /* The connection of a rank ends: to the others it is lost. To itself rank 0 is, with which it had it. */
-static void who_is_gone_is_named_to_third_ranks_G4(void **state)
+UNIT_TEST(who_is_gone_is_named_to_third_ranks_G4)
 {
-    (void)state;
     for (int gone = 1; gone < N_RANKS; gone++) {
         struct hosted h;
         open_gang(&h);
@@ -373,9 +360,8 @@ static void who_is_gone_is_named_to_third_ranks_G4(void **state)
 }
 
 /* Asked at 1000, heard at 1200: the answer was given at 1100 of our clock. */
-static void both_ways_take_equally_long(void **state)
+UNIT_TEST(both_ways_take_equally_long)
 {
-    (void)state;
     assert_int_equal(wait_clock_offset(1000, 51100, 1200), 50000);
     assert_int_equal(wait_clock_offset(51000, 1100, 51200), -50000);
     assert_int_equal(wait_clock_offset(1000, 1100, 1200), 0);
@@ -383,19 +369,4 @@ static void both_ways_take_equally_long(void **state)
     assert_int_equal(wait_clock_offset(UINT64_C(1) << 62, 100, (UINT64_C(1) << 62) + 200), -(INT64_C(1) << 62));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_go_once_all_are_there),
-        cmocka_unit_test(who_is_missing_is_named),
-        cmocka_unit_test(a_missing_rank_0_is_named),
-        cmocka_unit_test(who_disagrees_is_named_to_all),
-        cmocka_unit_test(a_task_is_taken_once),
-        cmocka_unit_test(strangers_keep_nobody_out),
-        cmocka_unit_test(a_failure_names_the_rank_that_failed_G4),
-        cmocka_unit_test(who_is_gone_is_named_to_third_ranks_G4),
-        cmocka_unit_test(both_ways_take_equally_long),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("tcp_hub")

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_stream_test.c - streams by way of a test in the middle, which reads, changes, withholds and repeats bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/bytes.h"
+#include "harness/base/suite/unit.h"
 #include "harness/world/tcp/tcp_stream.h"
 
 enum { CLIENT, SERVER, N_SIDES, HELLO_BYTES = 56, BEGIN_BYTES = 8, MOST_BYTES = 1 << 20 };
@@ -96,14 +91,13 @@ static void post(struct tcp_stream *s, uint32_t type, const unsigned char *body,
     assert_int_equal(tcp_stream_post(s, &m), RC_OK);
 }
 
-static void messages_arrive_whole(void **state)
+UNIT_TEST(messages_arrive_whole)
 {
     static const size_t n_bytes[] = { 0, 1, 3, 65535, 65536, 65537, 200000, MOST_BYTES };
     unsigned char *body = malloc(MOST_BYTES);
     struct tcp_message got;
     struct middle m;
 
-    (void)state;
     assert_non_null(body);
     for (size_t i = 0; i < MOST_BYTES; i++)
         body[i] = (unsigned char)(i * 7 + i / 251);
@@ -133,13 +127,12 @@ static void messages_arrive_whole(void **state)
 }
 
 /* world.N2: whatever byte is changed, no message of the client's is taken. */
-static void no_byte_can_be_changed(void **state)
+UNIT_TEST(no_byte_can_be_changed)
 {
     enum { N_TRIED = HELLO_BYTES + 24 + 45 + 70 }; /* all bytes up to the end of the message */
     struct tcp_message got;
     int n_opened = 0;
 
-    (void)state;
     for (size_t flipped = 0; flipped < N_TRIED; flipped++) {
         struct middle m;
         open_middle(&m, run_key);
@@ -159,11 +152,10 @@ static void no_byte_can_be_changed(void **state)
 }
 
 /* Each side knows it from the other's first bytes (world.N1). */
-static void another_key_opens_nothing(void **state)
+UNIT_TEST(another_key_opens_nothing)
 {
     struct middle m;
 
-    (void)state;
     open_middle(&m, other_key);
     assert_int_equal(settle(&m), RC_MISMATCH);
     assert_non_null(strstr(rc_message(), "does not have the key of this run"));
@@ -176,13 +168,12 @@ static void another_key_opens_nothing(void **state)
 }
 
 /* Who has no key cannot use what it gets for an answer: the hello of one side is none of the other's. */
-static void a_hello_cannot_be_sent_back(void **state)
+UNIT_TEST(a_hello_cannot_be_sent_back)
 {
     struct tcp_stream *s = NULL;
     unsigned char hello[HELLO_BYTES];
     int pair[2];
 
-    (void)state;
     for (int is_client = 0; is_client < 2; is_client++) {
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
         assert_int_equal(tcp_stream_open(&s, pair[0], is_client, run_key), RC_OK);
@@ -197,13 +188,12 @@ static void a_hello_cannot_be_sent_back(void **state)
 }
 
 /* Nothing of a body, nor the key, can be read on the way; a message that is sent again is refused. */
-static void what_passes_cannot_be_read_or_repeated(void **state)
+UNIT_TEST(what_passes_cannot_be_read_or_repeated)
 {
     static const unsigned char body[] = "the parameters of the first layer";
     struct tcp_message got;
     struct middle m;
 
-    (void)state;
     open_middle(&m, run_key);
     assert_int_equal(settle(&m), RC_OK);
     const size_t n_before = m.n_passed[CLIENT];
@@ -221,13 +211,12 @@ static void what_passes_cannot_be_read_or_repeated(void **state)
 }
 
 /* world.N3 */
-static void long_messages_are_refused(void **state)
+UNIT_TEST(long_messages_are_refused)
 {
     unsigned char *body = calloc(1, 200001);
     struct tcp_message got;
     struct middle m;
 
-    (void)state;
     assert_non_null(body);
     open_middle(&m, run_key);
     assert_int_equal(settle(&m), RC_OK);
@@ -244,7 +233,7 @@ static void long_messages_are_refused(void **state)
     free(body);
 }
 
-static void strangers_are_told_apart(void **state)
+UNIT_TEST(strangers_are_told_apart)
 {
     static const struct {
         const char *bytes;
@@ -255,7 +244,6 @@ static void strangers_are_told_apart(void **state)
     };
     int pair[2];
 
-    (void)state;
     for (size_t i = 0; i < sizeof stranger / sizeof *stranger; i++) {
         struct tcp_stream *s = NULL;
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -270,11 +258,10 @@ static void strangers_are_told_apart(void **state)
     }
 }
 
-static void an_end_is_told(void **state)
+UNIT_TEST(an_end_is_told)
 {
     struct middle m;
 
-    (void)state;
     open_middle(&m, run_key);
     assert_int_equal(settle(&m), RC_OK);
     assert_int_equal(shutdown(m.fd[SERVER], SHUT_RDWR), 0);
@@ -283,18 +270,4 @@ static void an_end_is_told(void **state)
     close_middle(&m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_arrive_whole),
-        cmocka_unit_test(no_byte_can_be_changed),
-        cmocka_unit_test(another_key_opens_nothing),
-        cmocka_unit_test(a_hello_cannot_be_sent_back),
-        cmocka_unit_test(what_passes_cannot_be_read_or_repeated),
-        cmocka_unit_test(long_messages_are_refused),
-        cmocka_unit_test(strangers_are_told_apart),
-        cmocka_unit_test(an_end_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("tcp_stream")

@@ -9,20 +9,16 @@
  * No test depends on a moment: the watcher's clock is the test's. It goes on only when every rank that is not silent on
  * purpose has ticked, so that a rank which gets no core for a while is not named.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/world/task.h"
 
 extern const struct world_ops world_threads;
@@ -446,11 +442,10 @@ static int run_all(void **state)
     return 0;
 }
 
-static void a_rank_that_hangs_is_lost_P3(void **state)
+UNIT_TEST(a_rank_that_hangs_is_lost_P3)
 {
     static const char owes[] = " s: in step 7, owes bucket 3";
 
-    (void)state;
     for (int i = 0; i < N_MEETINGS; i++) {
         const struct drill *d = &drill[i];
         assert_int_equal(d->rc, RC_PEER);
@@ -463,9 +458,8 @@ static void a_rank_that_hangs_is_lost_P3(void **state)
     }
 }
 
-static void only_silent_ranks_are_named_P1_P2(void **state)
+UNIT_TEST(only_silent_ranks_are_named_P1_P2)
 {
-    (void)state;
     for (int i = WORK; i <= WAIT; i++) {
         assert_int_equal(drill[i].rc, RC_OK);
         assert_int_equal(atomic_load(&drill[i].n_lines), 0);
@@ -481,9 +475,8 @@ static void only_silent_ranks_are_named_P1_P2(void **state)
     assert_int_equal(atomic_load(&drill[LATE].n_told), 3);
 }
 
-static void a_silent_rank_is_reported_W8(void **state)
+UNIT_TEST(a_silent_rank_is_reported_W8)
 {
-    (void)state;
     assert_int_equal(drill[REPORT].rc, RC_OK);
     assert_int_equal(atomic_load(&drill[REPORT].n_told), 3 * (N_RANKS - 1));
     assert_int_equal(atomic_load(&drill[REPORT].n_lines), 1);
@@ -492,9 +485,8 @@ static void a_silent_rank_is_reported_W8(void **state)
 }
 
 /* world.W4, W8 where a thread does not end: the process does, and says why. */
-static void a_stuck_thread_ends_the_process_W4(void **state)
+UNIT_TEST(a_stuck_thread_ends_the_process_W4)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const struct program *p = &program[i];
         assert_true(WIFEXITED(p->status) && WEXITSTATUS(p->status) == EXIT_FAILURE);
@@ -506,12 +498,5 @@ static void a_stuck_thread_ends_the_process_W4(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_that_hangs_is_lost_P3),
-        cmocka_unit_test(only_silent_ranks_are_named_P1_P2),
-        cmocka_unit_test(a_silent_rank_is_reported_W8),
-        cmocka_unit_test(a_stuck_thread_ends_the_process_W4),
-    };
-
-    return cmocka_run_group_tests(tests, run_all, NULL);
+    return unit_run("peers_threads", NULL, run_all, NULL);
 }
