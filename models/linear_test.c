@@ -5,16 +5,11 @@
  * usage: linear_test gradient | converges
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "models/workload.h"
 
@@ -62,14 +57,13 @@ static double loss_of(const struct fixture *f, const double *param, uint64_t fir
     return sum / (double)B;
 }
 
-static void gradient_matches_central_differences(void **state)
+UNIT_TEST_OF("gradient", gradient_matches_central_differences)
 {
     static const size_t batch[] = { 1, 3, 8, 100, 999, 1000 };
     const double h = 1e-6, param[2] = { 0.75, -0.25 };
     const float param_f[2] = { 0.75f, -0.25f };
     struct fixture f;
 
-    (void)state;
     fixture_open(&f, 4, N);
     for (size_t k = 0; k < sizeof batch / sizeof batch[0]; k++) {
         const uint64_t first = 37 * k;
@@ -91,7 +85,7 @@ static void gradient_matches_central_differences(void **state)
 }
 
 /* models.M8, to the bit: a quarter is exact. */
-static void micro_batches_are_summed(void **state)
+UNIT_TEST_OF("gradient", micro_batches_are_summed)
 {
     enum { B = 25, N_PARTS = 4 };
     const float param[2] = { 0.75f, -0.25f };
@@ -99,7 +93,6 @@ static void micro_batches_are_summed(void **state)
     double loss = NAN, loss_want = 0.0, loss_whole = NAN;
     struct fixture parts, single, all;
 
-    (void)state;
     fixture_open_parts(&parts, 4, B, N_PARTS);
     fixture_open(&single, 4, B);
     fixture_open(&all, 4, B * N_PARTS);
@@ -139,9 +132,8 @@ static void least_squares(double *slope, double *offset, const struct dataset *d
     *offset = (y - *slope * x) / n;
 }
 
-static void full_batches_end_at_least_squares(void **state)
+UNIT_TEST_OF("converges", full_batches_end_at_least_squares)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct fixture f;
         struct sgd sgd = { .lr = (float)workload_linear.default_lr, .grad_scale = 1.0f };
@@ -166,12 +158,11 @@ static void full_batches_end_at_least_squares(void **state)
 }
 
 /* The evaluation is over all samples, whatever the batch. */
-static void evaluation_does_not_depend_on_the_batch(void **state)
+UNIT_TEST_OF("converges", evaluation_does_not_depend_on_the_batch)
 {
     static const size_t max_batch[] = { 1, 7, 100, 1000, 5000 };
     const float param[2] = { 1.5f, 0.25f };
 
-    (void)state;
     for (size_t k = 0; k < sizeof max_batch / sizeof max_batch[0]; k++) {
         struct fixture f;
         struct evaluation e;
@@ -184,18 +175,4 @@ static void evaluation_does_not_depend_on_the_batch(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest gradient[] = { cmocka_unit_test(gradient_matches_central_differences),
-                                           cmocka_unit_test(micro_batches_are_summed) };
-    const struct CMUnitTest converges[] = { cmocka_unit_test(full_batches_end_at_least_squares),
-                                            cmocka_unit_test(evaluation_does_not_depend_on_the_batch) };
-    const char *what = argc == 2 ? argv[1] : "";
-
-    if (strcmp(what, "gradient") == 0)
-        return cmocka_run_group_tests(gradient, NULL, NULL);
-    if (strcmp(what, "converges") == 0)
-        return cmocka_run_group_tests(converges, NULL, NULL);
-    fprintf(stderr, "usage: linear_test gradient | converges\n");
-    return 2;
-}
+UNIT_MAIN("linear")

@@ -6,19 +6,14 @@
  * usage: workload_test registry | promises NAME | errors NAME
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
 #include "harness/base/suite/names.h"
 #include "harness/base/suite/test_allocations.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "models/suite/network_fixture.h"
 #include "models/workload.h"
@@ -119,12 +114,11 @@ static enum rc take(void *arg, struct segment s, const float *grad)
     return RC_OK;
 }
 
-static void registry_names_the_nearest(void **state)
+UNIT_TEST_OF("registry", registry_names_the_nearest)
 {
     const struct workload *w = NULL;
     int n = 0;
 
-    (void)state;
     for (; workload_at(n) != NULL; n++) {
         assert_int_equal(workload_find(&w, workload_at(n)->module.name), RC_OK);
         assert_ptr_equal(w, workload_at(n));
@@ -139,14 +133,13 @@ static void registry_names_the_nearest(void **state)
     assert_int_equal(workload_find(&w, ""), RC_INVAL);
 }
 
-static void other_data_is_refused(void **state)
+UNIT_TEST_OF("registry", other_data_is_refused)
 {
     struct training_env env = { .seed = 1, .max_batch = 1 };
     struct training *t = NULL;
     struct dataset *d = NULL;
     struct noise noise;
 
-    (void)state;
     assert_int_equal(dataset_open_line(&d, 1), RC_OK);
     assert_int_equal(compute_open(&env.compute, &compute_cpu, NULL), RC_OK);
     env.dataset = d;
@@ -161,11 +154,10 @@ static void other_data_is_refused(void **state)
 }
 
 /* models.M1 */
-static void init_follows_the_seed(void **state)
+UNIT_TEST_OF("promises", init_follows_the_seed)
 {
     struct fixture a, b, other;
 
-    (void)state;
     fixture_open(&a, &compute_cpu, 5);
     fixture_open(&b, &compute_cpu, 5);
     fixture_open(&other, &compute_cpu, 6);
@@ -188,13 +180,12 @@ static void init_follows_the_seed(void **state)
 }
 
 /* models.M2 */
-static void segments_come_last_first_and_final(void **state)
+UNIT_TEST_OF("promises", segments_come_last_first_and_final)
 {
     struct fixture f;
     double loss = NAN;
     size_t at = 0;
 
-    (void)state;
     fixture_open(&f, &compute_cpu, 5);
     for (size_t i = 0; i < f.n_segments; i++) {
         const struct segment s = workload->ops->segment(f.training, i);
@@ -256,13 +247,12 @@ static enum rc spoil_params(void *arg, struct segment s, const float *grad)
 
 /* models.M7, and M2's end: parameters are NaN until they were awaited and again as soon as their gradient is ready, and
  * nobody notices. */
-static void params_are_read_between_await_and_ready(void **state)
+UNIT_TEST_OF("promises", params_are_read_between_await_and_ready)
 {
     struct fixture f, plain;
     struct awaited a = { .f = &f, .fail_at = SIZE_MAX };
     double loss, plain_loss;
 
-    (void)state;
     fixture_open(&f, &compute_cpu, 5);
     fixture_open(&plain, &compute_cpu, 5);
     a.right = plain.param;
@@ -287,12 +277,11 @@ static void params_are_read_between_await_and_ready(void **state)
 }
 
 /* An error of ready ends the gradient, at every segment; where there are many, at some. */
-static void errors_of_ready_come_back(void **state)
+UNIT_TEST_OF("errors", errors_of_ready_come_back)
 {
     struct fixture f;
     double loss;
 
-    (void)state;
     fixture_open(&f, &compute_cpu, 5);
     for (f.fail_at = 0; f.fail_at < f.n_segments; f.fail_at += f.n_segments / MAX_FAILURES + 1) {
         f.n_called = 0;
@@ -303,13 +292,12 @@ static void errors_of_ready_come_back(void **state)
 }
 
 /* models.M3 */
-static void hollow_counts_the_same(void **state)
+UNIT_TEST_OF("promises", hollow_counts_the_same)
 {
     struct fixture real, hollow;
     struct evaluation e;
     double loss = 0.0;
 
-    (void)state;
     fixture_open(&real, &compute_cpu, 5);
     fixture_open(&hollow, &compute_hollow, 5);
     assert_int_equal(hollow.n_params, real.n_params);
@@ -332,12 +320,11 @@ static void hollow_counts_the_same(void **state)
     fixture_close(&hollow);
 }
 
-static void forward_only_counts_no_backward(void **state)
+UNIT_TEST_OF("promises", forward_only_counts_no_backward)
 {
     struct fixture f;
     double loss;
 
-    (void)state;
     fixture_open_as(&f, &compute_hollow, 5, true);
     assert_int_equal(workload_gradient(f.training, NULL, 0, B, NULL, &loss, take, &f), RC_OK);
     assert_int_equal(f.n_called, 0);
@@ -360,12 +347,11 @@ out:
 }
 
 /* models.M4; the first calls of an operation may find room for it (C3). */
-static void nothing_allocates_after_the_first(void **state)
+UNIT_TEST_OF("promises", nothing_allocates_after_the_first)
 {
     struct fixture f;
     enum rc rc;
 
-    (void)state;
     fixture_open(&f, &compute_cpu, 5);
     rc = train_and_evaluate(&f, 0);
     const size_t before = test_allocations();
@@ -381,23 +367,11 @@ static void nothing_allocates_after_the_first(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest registry[] = { cmocka_unit_test(registry_names_the_nearest),
-                                           cmocka_unit_test(other_data_is_refused) };
-    const struct CMUnitTest promises[] = {
-        cmocka_unit_test(init_follows_the_seed),
-        cmocka_unit_test(segments_come_last_first_and_final),
-        cmocka_unit_test(params_are_read_between_await_and_ready),
-        cmocka_unit_test(hollow_counts_the_same),
-        cmocka_unit_test(forward_only_counts_no_backward),
-        cmocka_unit_test(nothing_allocates_after_the_first),
-    };
-    const struct CMUnitTest errors[] = { cmocka_unit_test(errors_of_ready_come_back) };
+    const bool is_of_workload = argc == 3 && workload_find(&workload, argv[2]) == RC_OK;
 
-    if (argc == 2 && strcmp(argv[1], "registry") == 0)
-        return cmocka_run_group_tests(registry, NULL, NULL);
-    if (argc == 3 && workload_find(&workload, argv[2]) == RC_OK)
-        return strcmp(argv[1], "errors") == 0 ? cmocka_run_group_tests(errors, NULL, NULL)
-                                              : cmocka_run_group_tests(promises, NULL, NULL);
-    fprintf(stderr, "usage: workload_test registry | promises NAME | errors NAME\n");
-    return 2;
+    if (!is_of_workload && (argc != 2 || strcmp(argv[1], "registry") != 0)) {
+        fprintf(stderr, "usage: workload_test registry | promises NAME | errors NAME\n");
+        return 2;
+    }
+    return unit_run("workload", argv[1], NULL, NULL);
 }

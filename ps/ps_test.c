@@ -5,16 +5,11 @@
  */
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
 #include "ps/layout.h"
@@ -23,7 +18,7 @@
 #include "ps/suite/ps_rank.h"
 #include "ps/wire.h"
 
-static void headers_round_trip(void **state)
+UNIT_TEST(headers_round_trip)
 {
     const struct ps_header h = { .op = PS_PARAMS,
                                  .n_elems = 3,
@@ -48,7 +43,6 @@ static void headers_round_trip(void **state)
     struct ps_header back;
     enum refused why;
 
-    (void)state;
     ps_header_encode(bytes, &h);
     assert_memory_equal(bytes, "GMPS", 4);
     assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 0, &why), RC_OK);
@@ -103,7 +97,7 @@ static void headers_round_trip(void **state)
     assert_true(back.op == PS_BATCH && back.clock == 7 && back.is_last && !ps_op_is_request(back.op));
 }
 
-static void every_wrong_field_is_named_P1(void **state)
+UNIT_TEST(every_wrong_field_is_named_P1)
 {
     static const struct {
         int at;
@@ -129,7 +123,6 @@ static void every_wrong_field_is_named_P1(void **state)
     struct ps_header back;
     enum refused why;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ps_header_encode(bytes, wrong[i].at == 15 ? &h : &right);
         if (wrong[i].at != 15)
@@ -155,7 +148,7 @@ static void every_wrong_field_is_named_P1(void **state)
 }
 
 /* Of a request that is forwarded: a worker cannot send such a one itself. */
-static void forwards_say_whose_they_are(void **state)
+UNIT_TEST(forwards_say_whose_they_are)
 {
     const struct ps_header push = { .op = PS_GIVE, .n_elems = 3, .lr = 1.0f, .step = 9, .layout = 77, .batch = 5 };
     unsigned char bytes[PS_HEADER_BYTES];
@@ -163,7 +156,6 @@ static void forwards_say_whose_they_are(void **state)
     enum refused why;
     struct ps_mark mark;
 
-    (void)state;
     ps_header_encode(bytes, &push);
     ps_forward_mark(bytes, &(struct ps_mark){ 0x10203, 7, 0x1234 });
     assert_int_equal(ps_header_decode(&back, bytes, sizeof bytes, 12, &why), RC_OK);
@@ -186,11 +178,10 @@ static void forwards_say_whose_they_are(void **state)
 }
 
 /* Any bytes of any length: an answer, never a read past the end (the sanitizers judge). */
-static void any_bytes_are_decoded_or_refused_P1(void **state)
+UNIT_TEST(any_bytes_are_decoded_or_refused_P1)
 {
     const struct ps_header right = { .op = PS_PUSH, .n_elems = 3, .lr = 1.0f };
 
-    (void)state;
     for (uint64_t i = 0; i < 20000; i++) {
         const size_t n_bytes = rng_u64(1, RNG_TEST, 4 * i) % 90;
         unsigned char *bytes = malloc(n_bytes + 1), whole[PS_HEADER_BYTES + 12] = { 0 };
@@ -210,7 +201,7 @@ static void any_bytes_are_decoded_or_refused_P1(void **state)
     }
 }
 
-static void slices_that_no_message_can_carry_are_refused(void **state)
+UNIT_TEST(slices_that_no_message_can_carry_are_refused)
 {
     const struct segment huge = { 0, ((size_t)2 << 32) + 2 };
     const struct sync_env env = { .n_workers = 1, .n_servers = 2 };
@@ -219,7 +210,6 @@ static void slices_that_no_message_can_carry_are_refused(void **state)
     struct placement placement = { 0 };
     struct sync *sync = NULL;
 
-    (void)state;
     assert_int_equal(buckets_open(&buckets, &huge, 1, &(struct bucket_opts){ 0, (uint64_t)1 << 32 }), RC_OK);
     assert_int_equal(placement_open(&placement, &(struct placement_opts){ PLACEMENT_SPLIT, 0 }, &huge, 1, 2), RC_OK);
     with_plan.buckets = &buckets;
@@ -374,7 +364,7 @@ static enum rc run_losing(struct loss_case *c)
 }
 
 /* FETCH is answered when the others have left or are lost; what the lost one had pushed counts. */
-static void a_lost_worker_is_dropped(void **state)
+UNIT_TEST(a_lost_worker_is_dropped)
 {
     const float left[N_LOSS_PARAMS] = { 1 - 3, 2 - 3, 3 - 3, 4 - 3 };
     struct loss_case cases[] = {
@@ -384,7 +374,6 @@ static void a_lost_worker_is_dropped(void **state)
         { .transport = "zmq", .n_servers = 1, .dies = 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (run_losing(&cases[i]) != RC_OK)
             fail_msg("case %zu: %s", i, rc_message());
@@ -393,11 +382,10 @@ static void a_lost_worker_is_dropped(void **state)
 }
 
 /* Nobody waits for it any more (clocks.Q4); what is kept of it is dropped, and the round is one of those left. */
-static void a_lost_worker_holds_up_nobody(void **state)
+UNIT_TEST_OF("loss", a_lost_worker_holds_up_nobody)
 {
     const float by_both[N_LOSS_PARAMS] = { -2, -1, 0, 1 }, by_one[N_LOSS_PARAMS] = { -1, 0, 1, 2 };
 
-    (void)state;
     for (int i = 0; i < 8; i += i == 0 ? 2 : 1) { /* over zmq a push may be lost with its worker */
         struct loss_case c = { .transport = i % 2 ? "zmq" : "inproc", .n_servers = 1, .dies = 1 };
         c.consistency.kind = i / 2 % 2 ? CONSISTENCY_SYNC : CONSISTENCY_SSP;
@@ -409,9 +397,8 @@ static void a_lost_worker_holds_up_nobody(void **state)
 }
 
 /* A server's parameters are lost with it. */
-static void a_lost_server_ends_the_run(void **state)
+UNIT_TEST(a_lost_server_ends_the_run)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) { /* the workers notice it, or, the last time, the other server alone can */
         struct loss_case c = { .transport = "inproc", .n_servers = i < 1 ? 1 : 2, .dies = 3, .workers_wait = i == 2 };
         assert_int_equal(run_losing(&c), RC_PEER);
@@ -444,13 +431,12 @@ out:
 }
 
 /* A server waits for messages as long as steps take, where that is longer than the limit. */
-static void silence_follows_the_measured_step(void **state)
+UNIT_TEST(silence_follows_the_measured_step)
 {
     const struct world_ops *threads = NULL;
     const struct world_opts opts = { .bind_cores = false };
     struct loss_case c = { .transport = "inproc", .n_servers = 1, .server_timeout_ms = 20, .n_pauses = UINT64_MAX };
 
-    (void)state;
     assert_int_equal(ps_server_silence_ms(240000, 6000), 240000);
     assert_int_equal(ps_server_silence_ms(240000, UINT64_C(12000000000)), 240000);
     assert_int_equal(ps_server_silence_ms(240000, UINT64_C(13000000000)), 260000);
@@ -466,21 +452,4 @@ static void silence_follows_the_measured_step(void **state)
     assert_int_equal(world_run(threads, &opts, N_LOSS_WORKERS + 1, slow_body, &c), RC_OK);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(headers_round_trip),
-        cmocka_unit_test(forwards_say_whose_they_are),
-        cmocka_unit_test(every_wrong_field_is_named_P1),
-        cmocka_unit_test(any_bytes_are_decoded_or_refused_P1),
-        cmocka_unit_test(slices_that_no_message_can_carry_are_refused),
-        cmocka_unit_test(a_lost_worker_is_dropped),
-        cmocka_unit_test(a_lost_server_ends_the_run),
-        cmocka_unit_test(silence_follows_the_measured_step),
-    };
-
-    const struct CMUnitTest of_loss[] = { cmocka_unit_test(a_lost_worker_holds_up_nobody) };
-
-    return argc > 1 ? cmocka_run_group_tests_name(argv[1], of_loss, NULL, NULL)
-                    : cmocka_run_group_tests_name("ps", tests, NULL, NULL);
-}
+UNIT_MAIN("ps")

@@ -4,17 +4,12 @@
  * and workers that use slots as they may not.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "harness/net/transport.h"
 #include "harness/world/world.h"
@@ -168,11 +163,10 @@ out:
     return rc;
 }
 
-static void a_chunk_moves_up_down_and_both_ways(void **state)
+UNIT_TEST(a_chunk_moves_up_down_and_both_ways)
 {
     const float pulled[] = { 0, -2, -3, -3, 77, -3 };
 
-    (void)state;
     for (int n_servers = 1; n_servers <= 2; n_servers++) {
         struct job job = { .n_workers = 1, .n_servers = n_servers, .worker = moves_worker };
         if (run(&job) != RC_OK)
@@ -208,9 +202,8 @@ out:
     return rc;
 }
 
-static void a_worker_knows_what_was_refused_P6(void **state)
+UNIT_TEST(a_worker_knows_what_was_refused_P6)
 {
-    (void)state;
     for (uint32_t n_servers = 1; n_servers <= 2; n_servers++) { /* a part of each chunk on each */
         struct job job = {
             .n_workers = 1, .n_servers = (int)n_servers, .worker = spoiling_worker, .tell = note_nothing
@@ -244,13 +237,12 @@ out:
 }
 
 /* What all pushed is there, whatever the order; in step with sync:0, where the mean of a round is applied. */
-static void chunks_may_be_answered_in_any_order_P4(void **state)
+UNIT_TEST(chunks_may_be_answered_in_any_order_P4)
 {
     static const struct consistency rules[] = { { CONSISTENCY_ASYNC, 0 },
                                                 { CONSISTENCY_SSP, 1 },
                                                 { CONSISTENCY_SYNC, 0 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         struct job job = { .n_workers = MOST_WORKERS, .n_servers = 2, .worker = at_once_worker, .rule = rules[i] };
         const bool is_mean = rules[i].kind == CONSISTENCY_SYNC;
@@ -450,12 +442,11 @@ out:
     return rc;
 }
 
-static void slots_are_used_as_P4_says_or_P5_refuses(void **state)
+UNIT_TEST(slots_are_used_as_P4_says_or_P5_refuses)
 {
     const struct world_ops *threads = NULL;
     const struct world_opts opts = { .bind_cores = false };
 
-    (void)state;
     assert_int_equal(world_find(&threads, "threads"), RC_OK);
     for (size_t i = 0; i < sizeof misuses / sizeof *misuses; i++) {
         const struct misuse *m = &misuses[i];
@@ -475,14 +466,7 @@ static void slots_are_used_as_P4_says_or_P5_refuses(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_chunk_moves_up_down_and_both_ways),
-        cmocka_unit_test(a_worker_knows_what_was_refused_P6),
-        cmocka_unit_test(chunks_may_be_answered_in_any_order_P4),
-        cmocka_unit_test(slots_are_used_as_P4_says_or_P5_refuses),
-    };
-
     if (argc > 1)
         transport_name = argv[1];
-    return cmocka_run_group_tests_name("slots", tests, NULL, NULL);
+    return unit_run("slots", NULL, NULL, NULL);
 }

@@ -5,16 +5,11 @@
  * usage: compute_test suite NAME | tf32 NAME | bf16 NAME | mutant NAME | control NAME | emulated NAME | registry |
  *        allocation
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/base/suite/test_allocations.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/suite/compute_mutants.h"
 #include "harness/compute/suite/compute_suite.h"
 #include "harness/compute/suite/gpu_skip.h"
@@ -72,21 +67,18 @@ static void pass_suite(enum precision precision)
     assert_int_equal(compute_suite(b, &options), 0);
 }
 
-static void suite_passes(void **state)
+UNIT_TEST_OF("suite", suite_passes)
 {
-    (void)state;
     pass_suite(PRECISION_FP32);
 }
 
-static void suite_passes_in_tf32(void **state)
+UNIT_TEST_OF("tf32", suite_passes_in_tf32)
 {
-    (void)state;
     pass_suite(PRECISION_TF32);
 }
 
-static void suite_passes_in_bf16(void **state)
+UNIT_TEST_OF("bf16", suite_passes_in_bf16)
 {
-    (void)state;
     pass_suite(PRECISION_BF16);
 }
 
@@ -100,22 +92,19 @@ static int mutant_failures(FILE *log)
     return compute_suite(&b, &options);
 }
 
-static void mutant_is_caught(void **state)
+UNIT_TEST_OF("mutant", mutant_is_caught)
 {
-    (void)state;
     assert_true(mutant_failures(NULL) > 0);
 }
 
-static void control_passes(void **state)
+UNIT_TEST_OF("control", control_passes)
 {
-    (void)state;
     assert_int_equal(mutant_failures(stderr), 0);
 }
 
 /* compute.C1 of products in a backend whose GEMMs round otherwise at another alignment. */
-static void emulated_gemms_are_judged(void **state)
+UNIT_TEST_OF("emulated", emulated_gemms_are_judged)
 {
-    (void)state;
 #if GRADMARK_CUDA_ON_HOST
     const bool by_alignment = strcmp(wanted, "control_gemm_by_alignment") == 0;
     const bool elsewhere = strcmp(wanted, "gemm_by_turn_at_another_alignment") == 0;
@@ -139,13 +128,12 @@ static void emulated_gemms_are_judged(void **state)
 #endif
 }
 
-static void registry_names_the_nearest(void **state)
+UNIT_TEST_OF("registry", registry_names_the_nearest)
 {
     const struct compute_backend *b = NULL;
     const char *name;
     int n = 0, n_cuda = 0;
 
-    (void)state;
     for (; compute_kind.at(n) != NULL; n++) {
         assert_int_equal(compute_find(&b, compute_kind.at(n)->name), RC_OK);
         assert_ptr_equal(&b->module, compute_kind.at(n));
@@ -168,13 +156,12 @@ static void registry_names_the_nearest(void **state)
     assert_int_equal(compute_find(&b, ""), RC_INVAL);
 }
 
-static void precisions_are_found(void **state)
+UNIT_TEST_OF("registry", precisions_are_found)
 {
     static const enum precision all[] = { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16 };
     static const char *const names[] = { "fp32", "tf32", "bf16", NULL };
     enum precision found;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(precision_find(&found, names[i]), RC_OK);
         assert_int_equal(found, all[i]);
@@ -184,12 +171,11 @@ static void precisions_are_found(void **state)
 }
 
 /* compute.C3 is the suite's; that its counter counts is seen here. */
-static void allocations_are_counted(void **state)
+UNIT_TEST_OF("allocation", allocations_are_counted)
 {
     const size_t before = test_allocations();
     void *volatile p = malloc(1), *volatile q = calloc(1, 1), *volatile r = aligned_alloc(64, 64);
 
-    (void)state;
     assert_int_equal(test_allocations() - before, 3);
     void *grown = realloc(p, 4096);
     assert_non_null(grown);
@@ -201,11 +187,10 @@ static void allocations_are_counted(void **state)
 }
 
 /* Of dropout, which the suite compares with the reference's: it keeps its share, and SplitMix64 is SplitMix64. */
-static void the_reference_keeps_its_share(void **state)
+UNIT_TEST_OF("registry", the_reference_keeps_its_share)
 {
     size_t n_kept = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < 100000; i++)
         n_kept += reference_kept(5, i, 0.6f);
     assert_true(n_kept > 59000 && n_kept < 61000); /* 6 standard deviations are 930 */
@@ -220,7 +205,7 @@ static void count_tick(void *arg)
 }
 
 /* compute.C6: pages of large memory are touched for long. Host memory of the cpu backend; every page is zero. */
-static void opening_memory_ticks(void **state)
+UNIT_TEST_OF("allocation", opening_memory_ticks)
 {
     const size_t n_bytes = (size_t)100 << 20;
     int n_ticks = 0;
@@ -228,7 +213,6 @@ static void opening_memory_ticks(void **state)
     struct compute *c = NULL;
     void *memory = NULL;
 
-    (void)state;
     assert_int_equal(compute_open(&c, &compute_cpu, &env), RC_OK);
     n_ticks = 0;
     assert_int_equal(compute_memory_open(c, &memory, n_bytes, "a test"), RC_OK);
@@ -259,14 +243,13 @@ static void note_pass(void *arg, uint64_t ns)
 }
 
 /* compute.C6: also a rank that only lets recorded time pass gives a sign of life, before it does. */
-static void passing_time_ticks(void **state)
+UNIT_TEST_OF("allocation", passing_time_ticks)
 {
     struct passed passed = { 0 };
     const struct compute_env env = { .tick = note_tick, .pass = note_pass, .arg = &passed };
     const struct compute_env waits_for_none = { .tick = note_tick, .arg = &passed };
     struct compute *c = NULL;
 
-    (void)state;
     assert_int_equal(compute_open(&c, &compute_cpu, &env), RC_OK);
     passed = (struct passed){ 0 };
     compute_pass(c, 70);
@@ -284,38 +267,6 @@ static void passing_time_ticks(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest suite[] = { cmocka_unit_test(suite_passes) };
-    const struct CMUnitTest tf32[] = { cmocka_unit_test(suite_passes_in_tf32) };
-    const struct CMUnitTest bf16[] = { cmocka_unit_test(suite_passes_in_bf16) };
-    const struct CMUnitTest mutant[] = { cmocka_unit_test(mutant_is_caught) };
-    const struct CMUnitTest control[] = { cmocka_unit_test(control_passes) };
-    const struct CMUnitTest emulated[] = { cmocka_unit_test(emulated_gemms_are_judged) };
-    const struct CMUnitTest registry[] = { cmocka_unit_test(registry_names_the_nearest),
-                                           cmocka_unit_test(precisions_are_found),
-                                           cmocka_unit_test(the_reference_keeps_its_share) };
-    const struct CMUnitTest allocation[] = { cmocka_unit_test(allocations_are_counted),
-                                             cmocka_unit_test(opening_memory_ticks),
-                                             cmocka_unit_test(passing_time_ticks) };
-    const char *what = argc > 1 ? argv[1] : "";
-
     wanted = argc > 2 ? argv[2] : "";
-    if (strcmp(what, "suite") == 0)
-        return cmocka_run_group_tests(suite, NULL, NULL);
-    if (strcmp(what, "tf32") == 0)
-        return cmocka_run_group_tests(tf32, NULL, NULL);
-    if (strcmp(what, "bf16") == 0)
-        return cmocka_run_group_tests(bf16, NULL, NULL);
-    if (strcmp(what, "mutant") == 0)
-        return cmocka_run_group_tests(mutant, NULL, NULL);
-    if (strcmp(what, "control") == 0)
-        return cmocka_run_group_tests(control, NULL, NULL);
-    if (strcmp(what, "emulated") == 0)
-        return cmocka_run_group_tests(emulated, NULL, NULL);
-    if (strcmp(what, "registry") == 0)
-        return cmocka_run_group_tests(registry, NULL, NULL);
-    if (strcmp(what, "allocation") == 0)
-        return cmocka_run_group_tests(allocation, NULL, NULL);
-    fprintf(stderr, "usage: compute_test suite NAME | tf32 NAME | bf16 NAME | mutant NAME | control NAME | emulated "
-                    "NAME | registry | allocation\n");
-    return 2;
+    return unit_run("compute", argc > 1 ? argv[1] : NULL, NULL, NULL);
 }

@@ -5,15 +5,10 @@
  * operation is done, which it is not to.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 
 enum { N = 1024 };
@@ -57,12 +52,11 @@ static void *call(void *arg)
 }
 
 /* Writes the last value that is read, and that is written. */
-static void an_array_is_written_meanwhile(void **state)
+UNIT_TEST(an_array_is_written_meanwhile)
 {
     struct arrays a = { .c = NULL };
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(compute_open(&a.c, &compute_cpu, NULL), RC_OK);
     for (int i = 0; i < 3; i++) {
         void *memory;
@@ -84,9 +78,7 @@ static void an_array_is_written_meanwhile(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(an_array_is_written_meanwhile) };
-
     operation = argc > 1 ? argv[1] : "";
     joins = argc > 2;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run("races", NULL, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* curve_keys_test.c - pairs that are new each time, files of their owner alone, sets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <zmq.h>
 
+#include "harness/base/suite/unit.h"
 #include "harness/net/curve_keys.h"
 
 enum { PATH_BYTES = 64, FILE_BYTES = 16 + 2 * (7 + 41) };
@@ -71,19 +67,18 @@ static void expect_file(const char *path, const struct curve_keys *keys)
     assert_int_equal(about.st_mode & 07777, 0600);
 }
 
-static void every_pair_is_another_one(void **state)
+UNIT_TEST(every_pair_is_another_one)
 {
     const struct curve_keys a = make(), b = make();
     char derived[CURVE_TEXT_BYTES];
 
-    (void)state;
     assert_string_not_equal(a.public_text, b.public_text);
     assert_string_not_equal(a.secret_text, b.secret_text);
     assert_int_equal(zmq_curve_public(derived, a.secret_text), 0);
     assert_string_equal(derived, a.public_text);
 }
 
-static void a_file_is_its_owners(void **state)
+UNIT_TEST_WITH(a_file_is_its_owners, kit_open, kit_close)
 {
     const struct kit *k = *state;
     const struct curve_keys keys = make();
@@ -92,7 +87,7 @@ static void a_file_is_its_owners(void **state)
     expect_file(k->path, &keys);
 }
 
-static void nothing_is_overwritten_unless_wanted_K1(void **state)
+UNIT_TEST_WITH(nothing_is_overwritten_unless_wanted_K1, kit_open, kit_close)
 {
     const struct kit *k = *state;
     const struct curve_keys first = make(), second = make();
@@ -108,7 +103,7 @@ static void nothing_is_overwritten_unless_wanted_K1(void **state)
     assert_non_null(strstr(rc_message(), "/nowhere/at/all: cannot be written"));
 }
 
-static void no_message_has_a_secret_in_it_K2(void **state)
+UNIT_TEST_WITH(no_message_has_a_secret_in_it_K2, kit_open, kit_close)
 {
     const struct kit *k = *state;
     const struct curve_keys keys = make();
@@ -118,14 +113,13 @@ static void no_message_has_a_secret_in_it_K2(void **state)
     assert_null(strstr(rc_message(), keys.secret_text));
 }
 
-static void a_set_has_what_was_added(void **state)
+UNIT_TEST(a_set_has_what_was_added)
 {
     enum { N_KEYS = 5 };
     const struct curve_keys stranger = make();
     unsigned char key[N_KEYS][CURVE_KEY_BYTES], strange[CURVE_KEY_BYTES];
     struct curve_set *set = NULL;
 
-    (void)state;
     assert_int_equal(curve_set_open(&set), RC_OK);
     assert_non_null(zmq_z85_decode(strange, stranger.public_text));
     for (int i = 0; i < N_KEYS; i++) {
@@ -148,14 +142,4 @@ static void a_set_has_what_was_added(void **state)
     curve_set_close(&set);
 }
 
-int main(void)
-{
-#define KIT_TEST(f) cmocka_unit_test_setup_teardown(f, kit_open, kit_close)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair_is_another_one),       KIT_TEST(a_file_is_its_owners),
-        KIT_TEST(nothing_is_overwritten_unless_wanted_K1), KIT_TEST(no_message_has_a_secret_in_it_K2),
-        cmocka_unit_test(a_set_has_what_was_added),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("curve_keys")

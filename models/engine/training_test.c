@@ -5,18 +5,13 @@
  * usage: training_test follows MODEL | mutant NAME | reference | promises
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "models/engine/network_builder.h"
 #include "models/suite/network_fixture.h"
 #include "models/suite/training_mutants.h"
@@ -25,15 +20,13 @@ static const struct variant *variant;
 static const struct training_mutant *mutant;
 
 /* models.Q1, Q2, Q3, X1, X2, X3, Y3, M2, M6 */
-static void follows_the_reference(void **state)
+UNIT_TEST_OF("follows", follows_the_reference)
 {
-    (void)state;
     assert_int_equal(training_suite(variant, NULL, true), 0);
 }
 
-static void mistake_is_found(void **state)
+UNIT_TEST_OF("mutant", mistake_is_found)
 {
-    (void)state;
     assert_true(training_suite(network_variant_find(mutant->model), mutant->plant, false) > 0);
 }
 
@@ -76,9 +69,8 @@ static void differences(const struct variant *v)
     network_fixture_close(&f);
 }
 
-static void reference_matches_central_differences(void **state)
+UNIT_TEST_OF("reference", reference_matches_central_differences)
 {
-    (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++)
         differences(v);
 }
@@ -91,14 +83,13 @@ static size_t limited_memory(struct compute *c)
 }
 
 /* Memory is checked before any is allocated; the largest batch in the message does fit. */
-static void memory_is_checked_first(void **state)
+UNIT_TEST_OF("promises", memory_is_checked_first)
 {
     struct compute_backend limited = compute_cpu;
     const struct variant *v = network_variant_find("resnet8");
     struct network_fixture f;
     size_t fits = 0;
 
-    (void)state;
     limited.memory_available = limited_memory;
     limited_bytes = 2000000;
     assert_int_equal(
@@ -127,7 +118,7 @@ static void memory_is_checked_first(void **state)
 }
 
 /* The caller's parameters are not counted again: the caller may have allocated them. */
-static void parameters_are_the_callers(void **state)
+UNIT_TEST_OF("promises", parameters_are_the_callers)
 {
     struct compute_backend limited = compute_cpu;
     const struct network_fixture_opts opts = { .backend = &limited };
@@ -136,7 +127,6 @@ static void parameters_are_the_callers(void **state)
     struct network_memory needed;
     struct network_fixture f;
 
-    (void)state;
     assert_int_equal(network_fixture_open(&f, v, &(struct network_fixture_opts){ 0 }), RC_OK);
     assert_int_equal(network_memory_needed(&needed, f.compute, f.network, &step), RC_OK);
     network_fixture_close(&f);
@@ -149,9 +139,8 @@ static void parameters_are_the_callers(void **state)
     network_fixture_close(&f);
 }
 
-static void needed_memory_is_what_is_planned(void **state)
+UNIT_TEST_OF("promises", needed_memory_is_what_is_planned)
 {
-    (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++)
         for (int forward_only = 0; forward_only < 2; forward_only++) {
             const struct network_step step = { .n_samples = v->B, .n_micro_batches = 1, .forward_only = forward_only };
@@ -180,14 +169,13 @@ static void expect_refused(struct training_env *env, const char *text)
         fail_msg("\"%s\" does not say \"%s\"", rc_message(), text);
 }
 
-static void unfit_data_is_refused(void **state)
+UNIT_TEST_OF("promises", unfit_data_is_refused)
 {
     const struct network_opts opts = { .image_size = 16, .n_classes = 10, .width_divisor = 4 };
     struct training_env env = { .max_batch = 2, .network = opts };
     struct noise d;
     struct dataset line = { .name = "line", .n_train = 1, .n_features = 1 };
 
-    (void)state;
     assert_int_equal(compute_open(&env.compute, &compute_cpu, NULL), RC_OK);
     expect_refused(&env, "needs a data set");
     env.dataset = &line;
@@ -208,14 +196,13 @@ static void unfit_data_is_refused(void **state)
 }
 
 /* Backends count the elements of a channel in int: a larger batch is refused before anything is allocated. */
-static void a_batch_beyond_int_is_refused(void **state)
+UNIT_TEST_OF("promises", a_batch_beyond_int_is_refused)
 {
     const size_t most = 0x7fffffff / (16 * 16);
     struct training_env env = { .max_batch = most + 1,
                                 .network = { .image_size = 16, .n_classes = 10, .width_divisor = 4 } };
     struct training *t = NULL;
 
-    (void)state;
     assert_int_equal(compute_open(&env.compute, &compute_hollow, NULL), RC_OK);
     expect_refused(&env, "--batch 8388608: model resnet8: node c1 has 256 places an image");
     expect_refused(&env, "; use at most 8388607");
@@ -269,7 +256,7 @@ static void leads_nowhere(struct network_builder *b)
 }
 
 /* A table that the engine cannot compute is refused, never computed wrong. */
-static void impossible_tables_are_refused(void **state)
+UNIT_TEST_OF("promises", impossible_tables_are_refused)
 {
     const struct {
         void (*build)(struct network_builder *b);
@@ -279,7 +266,6 @@ static void impossible_tables_are_refused(void **state)
                   { adds_its_input, "c2 without batch norm adds its own input" },
                   { leads_nowhere, "no loss depends on c2" } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const struct network_def def = {
             .name = "odd", .image_size = 4, .min_image_size = 4, .n_classes = 3, .C_in = 1, .build = table[i].build
@@ -297,9 +283,8 @@ static void impossible_tables_are_refused(void **state)
 
 /* forward_only: inference's loss of the same samples; no gradient, no call of ready, no update of running values
  * (models.Q2, Q3). */
-static void forward_only_is_inference(void **state)
+UNIT_TEST_OF("promises", forward_only_is_inference)
 {
-    (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++) {
         struct network_fixture f;
         struct network_batch data;
@@ -333,7 +318,7 @@ static void count_tick(void *arg)
 }
 
 /* compute.C6: reading a batch gives a sign of life for each image, without a thread that reads ahead. */
-static void reading_images_ticks(void **state)
+UNIT_TEST_OF("promises", reading_images_ticks)
 {
     const struct variant *v = network_variant_find("lenet");
     struct dataset *d = NULL;
@@ -342,7 +327,6 @@ static void reading_images_ticks(void **state)
     int n_ticks = 0, n_of_one = 0;
     double loss;
 
-    (void)state;
     for (int k = 0; k < 2; k++) { /* gradients of 1 and of 33 images differ by the ticks of 32 */
         const struct compute_env env = { .tick = count_tick, .arg = &n_ticks };
         const struct synthetic_opts images = { .C = 1, .H = 8, .W = 8, .n_classes = 10, .n_train = 100 };
@@ -412,9 +396,8 @@ static void check_recorder(const struct recorder *w, const struct network *n)
     assert_int_equal(n_backward, n_convs);
 }
 
-static void observer_is_called(void **state)
+UNIT_TEST_OF("promises", observer_is_called)
 {
-    (void)state;
     for (const struct variant *v = network_variants; v->workload != NULL; v++) {
         struct recorder *w = calloc(1, sizeof *w);
         const struct network_observer observer = { .node = record_node, .arg = w };
@@ -435,11 +418,10 @@ static void observer_is_called(void **state)
 }
 
 /* models.M3: also without a data set, and at the published size, where nothing would fit. */
-static void hollow_needs_nothing(void **state)
+UNIT_TEST_OF("promises", hollow_needs_nothing)
 {
     static const struct workload *const w[] = { &workload_resnet152, &workload_vgg16, &workload_inception3 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof w / sizeof w[0]; i++) {
         struct training_env env = { .max_batch = 256 };
         struct training *t = NULL;
@@ -467,30 +449,12 @@ static const struct training_mutant *mutant_find(const char *name)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest reference[] = { cmocka_unit_test(reference_matches_central_differences) };
-    const struct CMUnitTest promises[] = {
-        cmocka_unit_test(memory_is_checked_first),
-        cmocka_unit_test(parameters_are_the_callers),
-        cmocka_unit_test(needed_memory_is_what_is_planned),
-        cmocka_unit_test(unfit_data_is_refused),
-        cmocka_unit_test(a_batch_beyond_int_is_refused),
-        cmocka_unit_test(impossible_tables_are_refused),
-        cmocka_unit_test(forward_only_is_inference),
-        cmocka_unit_test(observer_is_called),
-        cmocka_unit_test(reading_images_ticks),
-        cmocka_unit_test(hollow_needs_nothing),
-    };
-    const struct CMUnitTest follows[] = { cmocka_unit_test(follows_the_reference) };
-    const struct CMUnitTest found[] = { cmocka_unit_test(mistake_is_found) };
+    const char *what = argc > 1 ? argv[1] : "";
 
-    if (argc == 3 && strcmp(argv[1], "follows") == 0 && (variant = network_variant_find(argv[2])) != NULL)
-        return cmocka_run_group_tests(follows, NULL, NULL);
-    if (argc == 3 && strcmp(argv[1], "mutant") == 0 && (mutant = mutant_find(argv[2])) != NULL)
-        return cmocka_run_group_tests(found, NULL, NULL);
-    if (argc == 2 && strcmp(argv[1], "reference") == 0)
-        return cmocka_run_group_tests(reference, NULL, NULL);
-    if (argc == 2 && strcmp(argv[1], "promises") == 0)
-        return cmocka_run_group_tests(promises, NULL, NULL);
-    fprintf(stderr, "usage: training_test follows MODEL | mutant NAME | reference | promises\n");
-    return 2;
+    if ((strcmp(what, "follows") == 0 && (argc != 3 || (variant = network_variant_find(argv[2])) == NULL)) ||
+        (strcmp(what, "mutant") == 0 && (argc != 3 || (mutant = mutant_find(argv[2])) == NULL))) {
+        fprintf(stderr, "usage: training_test follows MODEL | mutant NAME | reference | promises\n");
+        return 2;
+    }
+    return unit_run("training", what, NULL, NULL);
 }

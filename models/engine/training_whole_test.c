@@ -6,18 +6,13 @@
  * usage: training_whole_test learns | peak
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
 #include "harness/base/host_memory.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "models/engine/training.h"
 
@@ -87,14 +82,13 @@ static void train(struct fixture *f, size_t n_steps, const struct sgd *sgd)
 }
 
 /* With the default options it classifies generated test images of ten classes. */
-static void resnet8_learns_images(void **state)
+UNIT_TEST_OF("learns", resnet8_learns_images)
 {
     const struct network_opts opts = { .image_size = 16, .n_classes = 10 };
     const struct sgd sgd = { .lr = (float)workload_resnet8.default_lr,
                              .momentum = (float)workload_resnet8.default_momentum,
                              .grad_scale = 1.0f };
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 2; seed++) {
         struct evaluation before, e;
         struct fixture f;
@@ -111,14 +105,13 @@ static void resnet8_learns_images(void **state)
 }
 
 /* Peak memory is what was planned, the parameters, their gradient and momentum, and at most a tenth more. */
-static void memory_is_what_was_planned(void **state)
+UNIT_TEST_OF("peak", memory_is_what_was_planned)
 {
     const struct network_opts opts = { .image_size = 160, .n_classes = 1000 };
     const struct sgd sgd = { .lr = 0.001f, .momentum = 0.9f, .grad_scale = 1.0f };
     const double before = peak_rss_bytes();
     struct fixture f;
 
-    (void)state;
     fixture_open(&f, &workload_resnet50, &opts, 8, 1);
     train(&f, 2, &sgd);
     const struct network_memory m = network_memory_of(f.training);
@@ -131,18 +124,9 @@ static void memory_is_what_was_planned(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest learns[] = { cmocka_unit_test(resnet8_learns_images) };
-    const struct CMUnitTest peak[] = { cmocka_unit_test(memory_is_what_was_planned) };
-    const char *what = argc == 2 ? argv[1] : "";
-
     if (IS_SANITIZED) {
         printf("skipped: under a sanitizer it would take minutes, and a peak of memory would mean nothing\n");
         return 77;
     }
-    if (strcmp(what, "learns") == 0)
-        return cmocka_run_group_tests(learns, NULL, NULL);
-    if (strcmp(what, "peak") == 0)
-        return cmocka_run_group_tests(peak, NULL, NULL);
-    fprintf(stderr, "usage: training_whole_test learns | peak\n");
-    return 2;
+    return unit_run("training_whole", argc > 1 ? argv[1] : NULL, NULL, NULL);
 }

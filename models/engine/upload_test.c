@@ -5,17 +5,12 @@
  * Built with the emulated GPU, and for a real one, without which it ends with 77 (skipped).
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "harness/compute/cuda/on_host/on_host_test.h"
 #include "harness/compute/suite/gpu_skip.h"
@@ -84,13 +79,12 @@ static enum rc note_segment(void *arg, struct segment seg, const float *grad)
     return RC_OK;
 }
 
-static void batches_go_ahead_of_the_exchange(void **state)
+UNIT_TEST(batches_go_ahead_of_the_exchange)
 {
     const struct synthetic_opts images = { .C = 3, .H = SIZE, .W = SIZE, .n_classes = 10, .n_train = 90, .n_test = 5 };
     struct dataset *data = NULL;
     struct side s;
 
-    (void)state;
     assert_int_equal(dataset_open_synthetic(&data, &images, 5), RC_OK);
     side_open(&s, data, true, 1);
     for (uint64_t first = 0; first < 3 * STRIDE; first += STRIDE) {
@@ -161,13 +155,12 @@ static void same_bits(void)
 }
 
 /* Each micro-batch while the one before is computed; the first of the next step while the last is. */
-static void micro_batches_go_ahead_too(void **state)
+UNIT_TEST(micro_batches_go_ahead_too)
 {
     const struct synthetic_opts images = { .C = 3, .H = SIZE, .W = SIZE, .n_classes = 10, .n_train = 90, .n_test = 5 };
     struct dataset *data = NULL;
     struct side plain, ahead;
 
-    (void)state;
     assert_int_equal(dataset_open_synthetic(&data, &images, 5), RC_OK);
     side_open(&plain, data, false, 2);
     side_open(&ahead, data, true, 2);
@@ -185,9 +178,8 @@ static void micro_batches_go_ahead_too(void **state)
 }
 
 /* The emulated GPU copies as late as it may, and then as early: neither may show. */
-static void uploaded_batches_give_the_same_bits(void **state)
+UNIT_TEST(uploaded_batches_give_the_same_bits)
 {
-    (void)state;
 #if GRADMARK_CUDA_ON_HOST
     struct on_host_limits limits = { .memory_bytes = (size_t)1 << 30 };
     on_host_set(&limits);
@@ -202,14 +194,10 @@ static void uploaded_batches_give_the_same_bits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(uploaded_batches_give_the_same_bits),
-                                        cmocka_unit_test(batches_go_ahead_of_the_exchange),
-                                        cmocka_unit_test(micro_batches_go_ahead_too) };
     struct compute *c = NULL;
 
-    if (compute_open(&c, &compute_cuda, NULL) == RC_UNSUPPORTED) {
+    if (compute_open(&c, &compute_cuda, NULL) == RC_UNSUPPORTED)
         return gpu_skip(rc_message());
-    }
     compute_close(&c);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run("upload", NULL, NULL, NULL);
 }

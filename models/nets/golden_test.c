@@ -9,17 +9,12 @@
  * usage: golden_test FOLDER NETWORK N_THREADS [MUTANT]
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "harness/compute/suite/gpu_skip.h"
 #include "models/engine/training.h"
@@ -269,13 +264,12 @@ static double train(struct run *r, const struct golden *g)
     return worst_ratio;
 }
 
-static void losses_are_those_of_pytorch(void **state)
+UNIT_TEST(losses_are_those_of_pytorch)
 {
     const struct golden g = golden_read();
     const struct workload *w = NULL;
     struct run r;
 
-    (void)state;
     assert_int_equal(workload_find(&w, network_name), RC_OK);
     network_mutants_keep_all();
     const bool changes_network = mutant_name[0] != '\0' && network_mutant_start(mutant_name) != NULL;
@@ -299,8 +293,6 @@ static bool backend_is_there(void)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest test[] = { cmocka_unit_test(losses_are_those_of_pytorch) };
-
     if (argc != N_ARGS && argc != N_ARGS + 1) {
         fprintf(stderr, "usage: golden_test FOLDER NETWORK N_THREADS [MUTANT]\n");
         return 2;
@@ -311,5 +303,5 @@ int main(int argc, char **argv)
     mutant_name = argc > N_ARGS ? argv[4] : "";
     if (!backend_is_there())
         return gpu_skip(rc_message());
-    return cmocka_run_group_tests(test, NULL, NULL);
+    return unit_run("golden", NULL, NULL, NULL);
 }

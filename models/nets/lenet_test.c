@@ -7,17 +7,12 @@
  */
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "data/dataset.h"
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "models/workload.h"
 
@@ -68,13 +63,12 @@ static void fixture_close(struct fixture *f, bool data_too)
 }
 
 /* 4 x 8 samples, averaged, are 32 samples; and max_batch does not show in the bits (C1). */
-static void batches_add_up(void **state)
+UNIT_TEST_OF("batches", batches_add_up)
 {
     struct fixture f, wide;
     double loss = NAN, part = NAN, sum = 0.0, scale = 0.0;
     float *mean = floats(N_PARAMS);
 
-    (void)state;
     fixture_open(&f, 3, 32, NULL);
     fixture_open(&wide, 3, 77, NULL);
     for (uint64_t r = 0; r < 4; r++) {
@@ -120,13 +114,12 @@ static void *run_rank(void *arg)
 
 /* C1: ranks that are threads, at work at the same time, get the bits that one alone gets. models.D2: they
  * share the samples, and nobody writes them. */
-static void threads_get_the_same_bits(void **state)
+UNIT_TEST_OF("threads", threads_get_the_same_bits)
 {
     enum { N_THREADS = 4 };
     struct rank alone = { .n_failures = 0 }, rank[N_THREADS];
     struct dataset *fresh = NULL;
 
-    (void)state;
     fixture_open(&alone.f, 3, 32, NULL);
     run_rank(&alone);
     for (size_t i = 0; i < N_THREADS; i++) {
@@ -177,9 +170,8 @@ static double train(uint64_t seed, size_t n_epochs, size_t n_late)
     return e.accuracy_ratio;
 }
 
-static void it_learns_digits(void **state)
+UNIT_TEST_OF("learns", it_learns_digits)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         const double accuracy_ratio = train(seed, 15, 0);
         if (!(accuracy_ratio >= 0.97))
@@ -187,9 +179,8 @@ static void it_learns_digits(void **state)
     }
 }
 
-static void it_learns_from_late_gradients(void **state)
+UNIT_TEST_OF("late", it_learns_from_late_gradients)
 {
-    (void)state;
     for (size_t n_late = 1; n_late <= 3; n_late += 2) {
         const double accuracy_ratio = train(1, 20, n_late);
         if (!(accuracy_ratio >= 0.95))
@@ -199,22 +190,10 @@ static void it_learns_from_late_gradients(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct {
-        const char *name;
-        struct CMUnitTest test;
-    } group[] = {
-        { "batches", cmocka_unit_test(batches_add_up) },
-        { "threads", cmocka_unit_test(threads_get_the_same_bits) },
-        { "learns", cmocka_unit_test(it_learns_digits) },
-        { "late", cmocka_unit_test(it_learns_from_late_gradients) },
-    };
-
-    digits_path = argc == 3 ? argv[2] : NULL;
-    for (size_t i = 0; argc == 3 && i < sizeof group / sizeof group[0]; i++)
-        if (strcmp(argv[1], group[i].name) == 0) {
-            const struct CMUnitTest test[] = { group[i].test };
-            return cmocka_run_group_tests(test, NULL, NULL);
-        }
-    fprintf(stderr, "usage: lenet_test batches|threads|learns|late PATH\n");
-    return 2;
+    if (argc != 3) {
+        fprintf(stderr, "usage: lenet_test batches|threads|learns|late PATH\n");
+        return 2;
+    }
+    digits_path = argv[2];
+    return unit_run("lenet", argv[1], NULL, NULL);
 }

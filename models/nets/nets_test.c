@@ -4,15 +4,10 @@
  *
  * usage: nets_test facts|mutant PATH-OF-MODEL_TENSORS.CSV [NAME]
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "models/suite/network_facts.h"
 #include "models/suite/network_mutants.h"
 #include "models/workload.h"
@@ -32,9 +27,8 @@ static struct network *opened(const struct workload *w, struct network_opts opts
     return n;
 }
 
-static void every_network_is_the_published_one(void **state)
+UNIT_TEST_OF("facts", every_network_is_the_published_one)
 {
-    (void)state;
     for (int i = 0; i < N_NETWORKS; i++) {
         const int n_forms = every[i]->network->min_image_size_aux != 0 ? 2 : 1;
         for (int form = 0; form < n_forms; form++) {
@@ -45,11 +39,10 @@ static void every_network_is_the_published_one(void **state)
     }
 }
 
-static void narrow_networks_are_the_published_ones_divided(void **state)
+UNIT_TEST_OF("facts", narrow_networks_are_the_published_ones_divided)
 {
     static const int divisor[] = { 2, 3, 4, 8, 64, 1024 };
 
-    (void)state;
     for (int i = 0; i < N_NETWORKS; i++)
         for (size_t k = 0; k < sizeof divisor / sizeof divisor[0]; k++) {
             struct network *n = opened(every[i], (struct network_opts){ .width_divisor = divisor[k] });
@@ -59,12 +52,11 @@ static void narrow_networks_are_the_published_ones_divided(void **state)
 }
 
 /* models.Y2: nothing but the table and the options decides. */
-static void opening_twice_gives_the_same(void **state)
+UNIT_TEST_OF("facts", opening_twice_gives_the_same)
 {
     struct network *a = opened(&workload_inception3, (struct network_opts){ .aux_head = true });
     struct network *b = opened(&workload_inception3, (struct network_opts){ .aux_head = true });
 
-    (void)state;
     assert_int_equal(a->n_nodes, b->n_nodes);
     assert_int_equal(a->n_segments, b->n_segments);
     for (int i = 0; i < a->n_segments; i++) {
@@ -76,12 +68,11 @@ static void opening_twice_gives_the_same(void **state)
     network_close(&b);
 }
 
-static void the_mutant_is_caught(void **state)
+UNIT_TEST_OF("mutant", the_mutant_is_caught)
 {
     const struct network_mutant *m = network_mutant_start(mutant_name);
     struct network *n = NULL;
 
-    (void)state;
     if (m == NULL)
         fail_msg("there is no mutant %s", mutant_name);
     if (network_open(&n, m->workload->network, &m->opts) != RC_OK) /* the builder caught it */
@@ -93,18 +84,11 @@ static void the_mutant_is_caught(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest facts[] = { cmocka_unit_test(every_network_is_the_published_one),
-                                        cmocka_unit_test(narrow_networks_are_the_published_ones_divided),
-                                        cmocka_unit_test(opening_twice_gives_the_same) };
-    const struct CMUnitTest mutant[] = { cmocka_unit_test(the_mutant_is_caught) };
-    const char *what = argc >= 3 ? argv[1] : "";
-
-    tensors_path = argc >= 3 ? argv[2] : NULL;
-    mutant_name = argc >= 4 ? argv[3] : "";
-    if (strcmp(what, "facts") == 0)
-        return cmocka_run_group_tests(facts, NULL, NULL);
-    if (strcmp(what, "mutant") == 0)
-        return cmocka_run_group_tests(mutant, NULL, NULL);
-    fprintf(stderr, "usage: nets_test facts|mutant MODEL_TENSORS.CSV [NAME]\n");
-    return 2;
+    if (argc < 3) {
+        fprintf(stderr, "usage: nets_test facts|mutant MODEL_TENSORS.CSV [NAME]\n");
+        return 2;
+    }
+    tensors_path = argv[2];
+    mutant_name = argc > 3 ? argv[3] : "";
+    return unit_run("nets", argv[1], NULL, NULL);
 }

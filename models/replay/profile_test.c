@@ -4,13 +4,9 @@
  * shipped table.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "models/replay/published.h"
 #include "models/suite/profile_kit.h"
 #include "models/workload.h"
@@ -64,7 +60,7 @@ static void same_profile(const struct profile *a, const struct profile *b)
     }
 }
 
-static void j1_what_was_saved_is_loaded(void **state)
+UNIT_TEST_WITH(j1_what_was_saved_is_loaded, set_up, tear_down)
 {
     const struct profile_kit *k = *state;
     struct profile *a = profile_kit_small(), *b = NULL;
@@ -81,7 +77,7 @@ static void j1_what_was_saved_is_loaded(void **state)
     profile_close(&b);
 }
 
-static void j1_extremes_are_kept(void **state)
+UNIT_TEST_WITH(j1_extremes_are_kept, set_up, tear_down)
 {
     const struct profile_kit *k = *state;
     struct profile *a = profile_kit_small(), *b = NULL;
@@ -102,7 +98,7 @@ static void j1_extremes_are_kept(void **state)
     profile_close(&b);
 }
 
-static void a_profile_that_cannot_be_written_leaves_nothing(void **state)
+UNIT_TEST_WITH(a_profile_that_cannot_be_written_leaves_nothing, set_up, tear_down)
 {
     const struct profile_kit *k = *state;
     struct profile *p = profile_kit_small();
@@ -171,7 +167,7 @@ static size_t change(char *out, size_t n_bytes, const char *text, const struct w
     return (size_t)snprintf(out, n_bytes, "%.*s%s%s", (int)(at - text), text, w->to, at + strlen(w->from));
 }
 
-static void each_error_names_file_key_value_and_remedy(void **state)
+UNIT_TEST_WITH(each_error_names_file_key_value_and_remedy, set_up, tear_down)
 {
     const struct profile_kit *k = *state;
     static char text[16384], changed[17000];
@@ -194,7 +190,7 @@ static void each_error_names_file_key_value_and_remedy(void **state)
     }
 }
 
-static void what_is_no_file_is_refused(void **state)
+UNIT_TEST_WITH(what_is_no_file_is_refused, set_up, tear_down)
 {
     const struct profile_kit *k = *state;
     struct profile *p = NULL;
@@ -214,7 +210,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_null(p);
 }
 
-static void j2_a_network_is_itself_and_no_other(void **state)
+UNIT_TEST_WITH(j2_a_network_is_itself_and_no_other, set_up, tear_down)
 {
     const struct profile_kit *k = *state;
 
@@ -247,11 +243,10 @@ static void j2_a_network_is_itself_and_no_other(void **state)
     }
 }
 
-static void j3_the_step_is_spread_to_the_nanosecond(void **state)
+UNIT_TEST_WITH(j3_the_step_is_spread_to_the_nanosecond, set_up, tear_down)
 {
     static const uint64_t step_ns[] = { 1, 2, 97, 1000003, 535987654321 };
 
-    (void)state;
     for (int i = 0; i < N_NETWORKS; i++) {
         struct network *n = NULL;
         struct profile *p = NULL;
@@ -267,13 +262,12 @@ static void j3_the_step_is_spread_to_the_nanosecond(void **state)
     }
 }
 
-static void shares_follow_the_work(void **state)
+UNIT_TEST_WITH(shares_follow_the_work, set_up, tear_down)
 {
     struct network *n = NULL;
     struct profile *p = NULL;
     const uint64_t step_ns = 1000000000;
 
-    (void)state;
     assert_int_equal(network_open(&n, workload_resnet50.network, &(struct network_opts){ 0 }), RC_OK);
     assert_int_equal(profile_of_network(&p, n, 64), RC_OK);
     assert_int_equal(profile_spread(p, step_ns), RC_OK);
@@ -294,11 +288,10 @@ static void shares_follow_the_work(void **state)
     network_close(&n);
 }
 
-static void the_shipped_rates_can_be_read(void **state)
+UNIT_TEST_WITH(the_shipped_rates_can_be_read, set_up, tear_down)
 {
     struct published all = { 0 };
 
-    (void)state;
     assert_int_equal(published_load(&all, table_path), RC_OK);
     assert_true(all.n_rates > 100);
     for (size_t i = 0; i < all.n_rates; i++) {
@@ -320,11 +313,10 @@ static const struct published_rate *chosen(const struct published *all, const ch
     return r;
 }
 
-static void a_row_is_chosen_by_the_rule(void **state)
+UNIT_TEST_WITH(a_row_is_chosen_by_the_rule, set_up, tear_down)
 {
     struct published all = { 0 };
 
-    (void)state;
     assert_int_equal(published_load(&all, table_path), RC_OK);
     assert_true(chosen(&all, "P100", "resnet50", 0)->images_per_s == 219);  /* synthetic, 64, first */
     assert_true(chosen(&all, "p100", "resnet50", 32)->images_per_s == 195); /* batch as asked */
@@ -332,13 +324,12 @@ static void a_row_is_chosen_by_the_rule(void **state)
     published_free(&all);
 }
 
-static void derived_profiles_say_so_and_take_the_published_time(void **state)
+UNIT_TEST_WITH(derived_profiles_say_so_and_take_the_published_time, set_up, tear_down)
 {
     struct published all = { 0 };
     struct network *n = NULL;
     struct profile *p = NULL;
 
-    (void)state;
     assert_int_equal(published_load(&all, table_path), RC_OK);
     assert_int_equal(network_open(&n, workload_resnet50.network, &(struct network_opts){ 0 }), RC_OK);
     assert_int_equal(published_profile(&p, chosen(&all, "P100", "resnet50", 0), n), RC_OK);
@@ -356,7 +347,7 @@ static void derived_profiles_say_so_and_take_the_published_time(void **state)
     published_free(&all);
 }
 
-static void what_was_not_published_is_told(void **state)
+UNIT_TEST_WITH(what_was_not_published_is_told, set_up, tear_down)
 {
     static const struct {
         struct published_wish wish;
@@ -371,7 +362,6 @@ static void what_was_not_published_is_told(void **state)
     const struct published_rate *r = NULL;
     struct published all = { 0 };
 
-    (void)state;
     assert_int_equal(published_load(&all, table_path), RC_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(published_choose(&r, NULL, &all, &cases[i].wish), RC_INVAL);
@@ -384,7 +374,7 @@ static void what_was_not_published_is_told(void **state)
 
 #define HEAD "model,gpu,batch,precision,data,images_per_s,framework,confidence,year,source,note\n"
 
-static void malformed_rates_name_file_and_line(void **state)
+UNIT_TEST_WITH(malformed_rates_name_file_and_line, set_up, tear_down)
 {
     static const struct {
         const char *text, *says;
@@ -422,7 +412,7 @@ static void malformed_rates_name_file_and_line(void **state)
 }
 
 /* Names without a first word, alone and behind another. */
-static void a_gpu_in_brackets_is_named_whole(void **state)
+UNIT_TEST_WITH(a_gpu_in_brackets_is_named_whole, set_up, tear_down)
 {
     static const char rows[] = HEAD "resnet50,(P100),64,fp32,real,5,f,table,2017,s,n\n"
                                     "resnet50,K80,64,fp32,real,5,f,table,2017,s,n\n"
@@ -440,27 +430,8 @@ static void a_gpu_in_brackets_is_named_whole(void **state)
     published_free(&p);
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(j1_what_was_saved_is_loaded),
-        CASE(j1_extremes_are_kept),
-        CASE(a_profile_that_cannot_be_written_leaves_nothing),
-        CASE(each_error_names_file_key_value_and_remedy),
-        CASE(what_is_no_file_is_refused),
-        CASE(j2_a_network_is_itself_and_no_other),
-        CASE(j3_the_step_is_spread_to_the_nanosecond),
-        CASE(shares_follow_the_work),
-        CASE(the_shipped_rates_can_be_read),
-        CASE(a_row_is_chosen_by_the_rule),
-        CASE(derived_profiles_say_so_and_take_the_published_time),
-        CASE(what_was_not_published_is_told),
-        CASE(malformed_rates_name_file_and_line),
-        CASE(a_gpu_in_brackets_is_named_whole),
-    };
-
     table_path = argc > 1 ? argv[1] : "";
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run("profile", NULL, NULL, NULL);
 }

@@ -5,15 +5,10 @@
  *
  * usage: fault_test illegal_address | no_memory
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "harness/compute/suite/gpu_skip.h"
 
@@ -28,12 +23,11 @@ static struct compute *opened(void)
 /* compute.C4: the next sync reports it; what is asked of the device afterwards fails too, and is not called a lack of
  * memory.
  */
-static void illegal_address_is_told(void **state)
+UNIT_TEST_OF("illegal_address", illegal_address_is_told)
 {
     struct compute *c = opened();
     void *memory = NULL;
 
-    (void)state;
     compute_accumulate(c, (float *)(uintptr_t)4096, (const float *)(uintptr_t)8192, 1024);
     assert_int_equal(compute_sync(c), RC_DEVICE);
     assert_non_null(strstr(rc_message(), "illegal memory access"));
@@ -44,14 +38,13 @@ static void illegal_address_is_told(void **state)
 }
 
 /* More than any GPU has: refused with both numbers, and the device goes on. */
-static void lack_of_memory_is_told(void **state)
+UNIT_TEST_OF("no_memory", lack_of_memory_is_told)
 {
     struct compute *c = opened();
     const size_t n_bytes = (size_t)1 << 46;
     void *memory = NULL;
     float x[8] = { -1.0f, 2.0f, -3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f };
 
-    (void)state;
     assert_int_equal(compute_memory_open(c, &memory, n_bytes, "activations"), RC_NOMEM);
     assert_non_null(strstr(rc_message(), "activations: needs 70368744177664 bytes, "));
     assert_null(memory);
@@ -67,19 +60,10 @@ static void lack_of_memory_is_told(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest illegal_address[] = { cmocka_unit_test(illegal_address_is_told) };
-    const struct CMUnitTest no_memory[] = { cmocka_unit_test(lack_of_memory_is_told) };
-    const char *what = argc > 1 ? argv[1] : "";
     struct compute *c = NULL;
 
-    if (compute_open(&c, &compute_cuda, NULL) == RC_UNSUPPORTED) {
+    if (compute_open(&c, &compute_cuda, NULL) == RC_UNSUPPORTED)
         return gpu_skip(rc_message());
-    }
     compute_close(&c);
-    if (strcmp(what, "illegal_address") == 0)
-        return cmocka_run_group_tests(illegal_address, NULL, NULL);
-    if (strcmp(what, "no_memory") == 0)
-        return cmocka_run_group_tests(no_memory, NULL, NULL);
-    fprintf(stderr, "usage: fault_test illegal_address | no_memory\n");
-    return 2;
+    return unit_run("faults", argc > 1 ? argv[1] : NULL, NULL, NULL);
 }

@@ -4,20 +4,15 @@
  * when a guest is in though a host is lost (world.G5); and N losses of a hub that are none, which change nothing.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/bytes.h"
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/base/text.h"
 #include "harness/world/suite/loopback.h"
 #include "harness/world/tcp/tcp_hub.h"
@@ -242,12 +237,11 @@ static void assert_lost(const struct peer *p, bool is_1, bool is_2, bool is_3)
 }
 
 /* Who is there hears of each loss; who comes knows of those before when its clock has been compared, without a wait. */
-static void a_guest_hears_of_each_loss_G6(void **state)
+UNIT_TEST(a_guest_hears_of_each_loss_G6)
 {
     struct peer a, b, c;
     struct run r;
 
-    (void)state;
     begin(&r);
     come(&a, &r.gang);
     assert_lost(&a, false, false, false);
@@ -268,12 +262,11 @@ static void a_guest_hears_of_each_loss_G6(void **state)
 }
 
 /* A host that is lost before it knows of a guest keeps it out no longer, nor does one that was lost before. */
-static void a_lost_host_keeps_no_guest_out_G5(void **state)
+UNIT_TEST(a_lost_host_keeps_no_guest_out_G5)
 {
     struct peer a, b;
     struct run r;
 
-    (void)state;
     begin(&r);
     come(&a, &r.gang);
     say(&a, TCP_ENTER, 0, "a", 1);
@@ -359,14 +352,13 @@ static void *be_hub(void *arg)
     return NULL;
 }
 
-static void what_is_no_loss_changes_nothing_G6(void **state)
+UNIT_TEST(what_is_no_loss_changes_nothing_G6)
 {
     struct gang gang = new_gang();
     struct fake_hub hub = { .gang = &gang };
     pthread_t thread;
     struct peer a;
 
-    (void)state;
     hub.listening_fd = listen_for(&gang);
     assert_int_equal(pthread_create(&thread, NULL, be_hub, &hub), 0);
     come(&a, &gang);
@@ -380,15 +372,9 @@ static void what_is_no_loss_changes_nothing_G6(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_guest_hears_of_each_loss_G6),
-        cmocka_unit_test(a_lost_host_keeps_no_guest_out_G5),
-        cmocka_unit_test(what_is_no_loss_changes_nothing_G6),
-    };
-
     if (argc == 3 && (!text_to_u64(argv[1], &first_seed) || !text_to_u64(argv[2], &n_fuzzed) || n_fuzzed > 1000000)) {
         fprintf(stderr, "usage: tcp_guest_losses_test [SEED N]\n");
         return 2;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run("tcp_guest_losses", NULL, NULL, NULL);
 }

@@ -6,19 +6,14 @@
  * connections are this thread's.
  */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
-
 #include "harness/base/bytes.h"
 #include "harness/base/rng.h"
+#include "harness/base/suite/unit.h"
 #include "harness/base/text.h"
 #include "harness/world/suite/loopback.h"
 #include "harness/world/tcp/tcp_hub.h"
@@ -231,13 +226,12 @@ static void all_hear(const struct run *r, int guest, enum tcp_guest_state state,
         hear_only(r->member[i], TCP_GUEST, body, TCP_GUEST_FIXED_BYTES + strlen(text));
 }
 
-static void a_guest_is_in_when_the_servers_know_G5(void **state)
+UNIT_TEST(a_guest_is_in_when_the_servers_know_G5)
 {
     unsigned char number[4];
     struct tcp_stream *a, *b, *c;
     struct run r;
 
-    (void)state;
     begin(&r, N_FIRST);
     a = come(&r);
     is_answered(a); /* and has no welcome: the doors are closed */
@@ -305,12 +299,11 @@ static void ends(const struct run *r, uint32_t type, size_t n_bytes)
     tcp_stream_close(&s);
 }
 
-static void what_a_guest_may_not_say_ends_its_connection_G5(void **state)
+UNIT_TEST(what_a_guest_may_not_say_ends_its_connection_G5)
 {
     struct tcp_stream *s;
     struct run r;
 
-    (void)state;
     begin(&r, 1);
     s = come(&r);
     (void)post(s, true, TCP_ENTER, 0, "early", 5); /* it has no number yet; the end may show as soon as it is sent */
@@ -424,14 +417,13 @@ static int misbehave(const struct run *r, uint64_t seed)
     return n_said;
 }
 
-static void what_is_no_message_ends_its_guest_alone_G5(void **state)
+UNIT_TEST(what_is_no_message_ends_its_guest_alone_G5)
 {
     const int n_guests = (int)n_fuzzed;
     struct heard *heard = calloc(N_RANKS * (size_t)n_guests, sizeof *heard);
     int n_said = 0, n_came = 0, n_gone = 0;
     struct run r;
 
-    (void)state;
     assert_non_null(heard);
     begin(&r, n_guests);
     assert_true(say(r.member[0], TCP_DOORS, 0, "doors", 5));
@@ -460,15 +452,9 @@ static void what_is_no_message_ends_its_guest_alone_G5(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_guest_is_in_when_the_servers_know_G5),
-        cmocka_unit_test(what_a_guest_may_not_say_ends_its_connection_G5),
-        cmocka_unit_test(what_is_no_message_ends_its_guest_alone_G5),
-    };
-
     if (argc == 3 && (!text_to_u64(argv[1], &first_seed) || !text_to_u64(argv[2], &n_fuzzed) || n_fuzzed > 100000)) {
         fprintf(stderr, "usage: tcp_guests_test [SEED N]\n");
         return 2;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run("tcp_guests", NULL, NULL, NULL);
 }

@@ -11,11 +11,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/base/bytes.h"
+#include "harness/base/suite/unit.h"
 #include "harness/world/suite/loopback.h"
 #include "harness/world/wait.h"
 #include "harness/world/world.h"
@@ -360,11 +355,10 @@ static void assert_all_named(const struct run *run)
     assert_int_equal(run->exit_code[run->victim], 128 + SIGKILL);
 }
 
-static void who_is_killed_is_named_before_all_are_there_G4(void **state)
+UNIT_TEST(who_is_killed_is_named_before_all_are_there_G4)
 {
     static struct run run;
 
-    (void)state;
     for (int held = 1; held < HELLO_PARTS; held++)
         for (int victim = 0; victim < 2; victim++) {
             run = (struct run){ .on_loss = "abort", .victim = victim, .most_parts = HELLO_PARTS, .held_parts = held };
@@ -373,12 +367,11 @@ static void who_is_killed_is_named_before_all_are_there_G4(void **state)
         }
 }
 
-static void who_is_killed_is_named_at_each_moment_G4(void **state)
+UNIT_TEST(who_is_killed_is_named_at_each_moment_G4)
 {
     static const char *const policies[] = { "abort", "report" };
     static struct run run;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const int n_parts = count_parts(policies[i]);
         print_message("--on-loss %s: %d parts\n", policies[i], n_parts);
@@ -394,12 +387,7 @@ static void who_is_killed_is_named_at_each_moment_G4(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_is_killed_is_named_before_all_are_there_G4),
-        cmocka_unit_test(who_is_killed_is_named_at_each_moment_G4),
-    };
-
     if (argc == 3 && strcmp(argv[1], "rank") == 0)
         return be_rank(argv[2]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run("tcp_opening", NULL, NULL, NULL);
 }

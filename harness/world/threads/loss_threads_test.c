@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loss_threads_test.c - loss_suite in threads, its mutants, and how a run of threads ends that has lost ranks:
  * world.W8. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/world/suite/loss_mutants.h"
 #include "harness/world/suite/loss_suite.h"
 #include "harness/world/task.h"
@@ -43,9 +38,8 @@ static enum rc suite_body(struct world *w, void *arg)
     return n_failures == 0 ? RC_OK : rc_raise(RC_MISMATCH, "%s", "the suite failed");
 }
 
-static void suite_catches_mutants(void **state)
+UNIT_TEST_OF("mutants", suite_catches_mutants)
 {
-    (void)state;
     for (const struct loss_mutant *m = loss_mutants(); m->name; m++) {
         struct trial trial = { .mutant = m };
         print_message("mutant %s\n", m->name);
@@ -99,11 +93,10 @@ out:
 }
 
 /* The run is as good as its survivors. */
-static void a_run_goes_on_without_the_lost_W8(void **state)
+UNIT_TEST(a_run_goes_on_without_the_lost_W8)
 {
     struct play ok = { .role = { RETURNS } }, two = { .role = { [2] = DIES } };
 
-    (void)state;
     assert_int_equal(world_run(&world_threads, &reports, 4, play_body, &ok), RC_OK);
     assert_int_equal(atomic_load(&ok.n_told), 6);
     assert_int_equal(world_run(&world_threads, &reports, 4, play_body, &two), RC_OK);
@@ -112,9 +105,8 @@ static void a_run_goes_on_without_the_lost_W8(void **state)
 }
 
 /* world.W4 holds on: of survivors, and of rank 0. */
-static void a_failure_is_one_after_a_loss_W8(void **state)
+UNIT_TEST(a_failure_is_one_after_a_loss_W8)
 {
-    (void)state;
     for (int role = FAILS; role <= ABORTS; role++) {
         struct play play = { .role = { [2] = (enum role)role } };
         assert_int_equal(world_run(&world_threads, &reports, 4, play_body, &play), RC_IO);
@@ -135,11 +127,10 @@ static enum rc lose_rank_0(struct world *w, void *arg)
     return RC_OK;
 }
 
-static void the_loss_of_rank_0_is_a_failure_W8(void **state)
+UNIT_TEST(the_loss_of_rank_0_is_a_failure_W8)
 {
     atomic_int n_told = 0;
 
-    (void)state;
     assert_int_equal(world_run(&world_threads, &reports, 3, lose_rank_0, &n_told), RC_PEER);
     assert_string_equal(rc_message(), "rank 0: ended before its work was done");
     assert_int_equal(atomic_load(&n_told), 2);
@@ -154,12 +145,11 @@ static enum rc refused_body(struct world *w, void *arg)
     return RC_OK;
 }
 
-static void without_the_policy_there_are_no_survivors_W8(void **state)
+UNIT_TEST(without_the_policy_there_are_no_survivors_W8)
 {
     const struct world_opts aborts = { .on_loss = ON_LOSS_ABORT };
     atomic_int n_refused = 0;
 
-    (void)state;
     assert_int_equal(world_run(&world_threads, &aborts, 3, refused_body, &n_refused), RC_OK);
     assert_int_equal(atomic_load(&n_refused), 3);
 }
@@ -207,29 +197,12 @@ out:
     return rc;
 }
 
-static void who_gives_up_is_not_counted(void **state)
+UNIT_TEST(who_gives_up_is_not_counted)
 {
     struct again again = { .n_right = 0 };
 
-    (void)state;
     assert_int_equal(world_run(&world_threads, &(struct world_opts){ 0 }, 3, come_again_body, &again), RC_OK);
     assert_int_equal(atomic_load(&again.n_right), 5);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(suite_catches_mutants),
-        cmocka_unit_test(a_run_goes_on_without_the_lost_W8),
-        cmocka_unit_test(a_failure_is_one_after_a_loss_W8),
-        cmocka_unit_test(the_loss_of_rank_0_is_a_failure_W8),
-        cmocka_unit_test(without_the_policy_there_are_no_survivors_W8),
-        cmocka_unit_test(who_gives_up_is_not_counted),
-    };
-
-    if (argc > 1 && strcmp(argv[1], "mutants") == 0)
-        cmocka_set_test_filter("suite_catches_mutants");
-    else
-        cmocka_set_skip_filter("suite_catches_mutants");
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("losses")
