@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_loss_test.c suite_die I|suite_hang I|end|fail|rank_0 - runs of processes with ON_LOSS_REPORT (world.W8), of
- * which some are lost. Started by loss_launch_test, which counts the ranks that say that all is as
- * it should be.
+ * process_loss_test.c suite_die I|suite_hang I|end|fail|rank_0|comms - runs of processes with ON_LOSS_REPORT
+ * (world.W8), of which some are lost. Started by loss_launch_test, which counts the ranks that say that all is as it
+ * should be.
  *
  *   suite_*    loss_suite from its case I on
  *   end        rank 1 ends when it has returned from all but the last meeting
  *   fail       rank 1 fails: a failure of the run
  *   rank_0     rank 0 stops: likewise
+ *   comms      mpi: rank 1 is lost while all ranks make the communicator of a transport
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 
 #if TEST_MPI
 #include <mpi.h>
+
+#include "harness/world/mpi/world_mpi.h"
 
 extern const struct world_ops world_mpi;
 #define TESTED_WORLD world_mpi
@@ -73,6 +76,29 @@ static void hang(struct world *w)
     world_hang(w);
 }
 
+#if TEST_MPI
+static struct world *lost_in_comms; /* NULL: not this rank */
+
+/* MPI's profiling interface: called in its place. */
+int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *out, MPI_Request *request)
+{
+    if (lost_in_comms)
+        world_die(lost_in_comms);
+    return PMPI_Comm_idup(comm, out, request);
+}
+
+static int lose_in_comms(struct world *w)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    int n_failures = 0;
+
+    lost_in_comms = w->rank == 1 ? w : NULL;
+    EXPECT_OF(w, world_mpi_comms_open(w, &comm, 1) == RC_PEER);
+    EXPECT_OF(w, strstr(rc_message(), "rank 1 was lost: ended before its work was done") != NULL);
+    return n_failures;
+}
+#endif
+
 struct job {
     const char *what;
     int first_case;
@@ -101,6 +127,10 @@ static enum rc body(struct world *w, void *arg)
     TRY(world_survivors(w, &all)); /* all of them */
     EXPECT_OF(w, all->n_ranks == 4 && all->rank == w->rank);
     world_split_close(&all);
+#if TEST_MPI
+    if (strcmp(job->what, "comms") == 0)
+        n_failures += lose_in_comms(w);
+#endif
     if (strcmp(job->what, "end") == 0)
         EXPECT_OF(w, loss_await_others(w, 1, 100));
     if (strcmp(job->what, "end") == 0 && w->rank == 1)
