@@ -15,11 +15,16 @@ struct tall_opts {
     uint64_t height, width;
     const char *name;
 };
+struct flat_opts {
+    uint64_t depth;
+};
 static const struct opt red_table[] = { OPT_U64_(struct red_opts, weight, "weight", "3", 1, 99, "g", "of one"),
                                         OPT_END_ };
 static const struct opt tall_table[] = { OPT_U64_(struct tall_opts, height, "height", "7", 1, 99, "m", "of one"),
                                          OPT_U64_(struct tall_opts, width, "width", "8", 1, 99, "m", "of one"),
                                          OPT_TEXT_(struct tall_opts, name, "name", "oak", "NAME", "of one"), OPT_END_ };
+static const struct opt flat_table[] = { OPT_U64_(struct flat_opts, depth, "depth", "2", 1, 99, "m", "of one"),
+                                         OPT_END_ };
 
 static enum rc red_check(const void *opts, const struct job_facts *facts)
 {
@@ -53,7 +58,9 @@ static const struct module tall = { .name = "tall",
                                     .options = tall_table,
                                     .opts_bytes = sizeof(struct tall_opts),
                                     .memory = tall_memory };
-static const struct module flat = { .name = "flat", .refuses_world = CAP_B };
+static const struct module flat = {
+    .name = "flat", .refuses_world = CAP_B, .options = flat_table, .opts_bytes = sizeof(struct flat_opts)
+};
 static const struct module *const colours[] = { &red, &green, NULL }, *const trees[] = { &tall, &flat, NULL };
 
 static const struct module *colour_at(int i)
@@ -133,7 +140,7 @@ UNIT_TEST(options_are_spelled_by_module_and_laid_out)
     int n;
 
     assert_int_equal(parse(group, &n, &into, "--tall.width=5"), RC_OK);
-    assert_int_equal(n, 2);
+    assert_int_equal(n, 3);
     copy = into;
     const struct red_opts *r = module_options(&copy, kinds, &red);
     const struct tall_opts *t = module_options(&copy, kinds, &tall);
@@ -164,6 +171,12 @@ UNIT_TEST(options_of_unused_modules_are_refused) /* base.U2 */
     assert_names(rc_message(), "--red.weight 5: ... --colour red ... green");
     assert_int_equal(module_refuse_unused(group, n, kinds, none), RC_INVAL);
     assert_names(rc_message(), "--red.weight 5: ... colour red ... colour");
+    assert_int_equal(parse(group, &n, &into, "--tall.width=5"), RC_OK);
+    assert_int_equal(module_refuse_unused(group, n, kinds, others), RC_INVAL);
+    assert_names(rc_message(), "--tall.width 5: ... --tree tall ... flat");
+    assert_int_equal(parse(group, &n, &into, "--flat.depth=5"), RC_OK); /* the other way round */
+    assert_int_equal(module_refuse_unused(group, n, kinds, both), RC_INVAL);
+    assert_names(rc_message(), "--flat.depth 5: ... --tree flat ... tall");
     assert_int_equal(parse(group, &n, &into, ""), RC_OK);
     assert_int_equal(module_refuse_unused(group, n, kinds, others), RC_OK);
 }

@@ -242,7 +242,10 @@ UNIT_TEST(wrong_tables_are_named)
         { "model,gpus,mode\nm,1,ring\n", ":1: no column says what was measured; use efficiency, images_per_s" },
         { "gpus,model,efficiency\n", ":1: there is no column mode, which is needed" },
         { "gpus,mode,efficiency\n1,ring,1\n", ":1: there is no column model, which is needed" },
-        { "\"model,gpus\n", ":1: is no head; use the names of columns" },
+        { "\"model,gpus\n",
+          ":1: is no head; use the names of columns: model, gpus, mode, efficiency, images_per_s, "
+          "images_per_s_per_gpu, servers, placement, consistency, transport, gradients, cluster, system, "
+          "gpus_per_host, one_gpu_images_per_s, batch, counted, table, source, note" },
         { HEAD "m,4,ring,0.5\n", ":2: has 4 fields; use 5, as the head has" },
         { HEAD "m,4,ring,,0.5,\n", ":2: has 6 fields; use 5, as the head has" },
         { HEAD "\"m,4,ring,,0.5\n", ":2: a quote is not closed" },

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EXPECT(what) expect((what) != 0, #what, __LINE__)
 
@@ -326,6 +327,35 @@ static int line_is_found(struct gm_job *job)
     return n_failures;
 }
 
+/* A model whose data set is made, not shipped. */
+static int images_are_made(void)
+{
+    struct gm_model *model;
+    int n_failures = EXPECT(gm_model_open(&model, "resnet8", NULL, 1, 3) == GM_OK);
+
+    n_failures += EXPECT(gm_model_n_samples(model) == 10000);
+    gm_model_close(&model);
+    return n_failures;
+}
+
+/* A note that cannot be written is an error, not a lost line. */
+static int full_disk_is_an_error(struct gm_job *job)
+{
+    const char *temporary = getenv("TMPDIR");
+    char folder[4096], before[4096], name[64];
+    const float param = 1;
+    int n_failures = 0;
+
+    snprintf(folder, sizeof folder, "%s/gradmark-note.XXXXXX", temporary ? temporary : "/tmp");
+    snprintf(name, sizeof name, "path_%d.csv", gm_rank(job));
+    if (!getcwd(before, sizeof before) || !mkdtemp(folder) || chdir(folder) != 0)
+        return EXPECT(!"a folder of its own");
+    n_failures += EXPECT(symlink("/dev/full", name) == 0);
+    n_failures += EXPECT(gm_note(job, 0, 0.5f, 1.0, &param, 1) == GM_IO && strstr(gm_message(), name));
+    n_failures += EXPECT(unlink(name) == 0);
+    return n_failures + EXPECT(chdir(before) == 0 && rmdir(folder) == 0);
+}
+
 /* GRADMARK_TIMEOUT_S that is none is refused, and no job is left open by that. */
 static int limits(void)
 {
@@ -480,6 +510,8 @@ int main(int argc, char **argv)
     n_failures += refusals(job);
     n_failures += collectives(job);
     n_failures += line_is_found(job);
+    n_failures += images_are_made();
+    n_failures += full_disk_is_an_error(job);
     n_failures += big_batch(job, "linear", 0.3f, 0.5f, 0);
     n_failures += big_batch(job, "lenet", 0.02f, 0.9f, 0);
     if (gm_size(job) > 1) {
