@@ -156,7 +156,10 @@ out:
 
 static struct collective_group group_of(const struct chooser *a)
 {
-    return (struct collective_group){ a->base.env.transport->world->n_ranks, a->host };
+    const struct world *w = a->base.env.transport->world;
+
+    return (
+        struct collective_group){ .n_ranks = w->n_ranks, .host = a->host, .eager_bytes = collective_eager_bytes(w) };
 }
 
 /* Messages of all ranks beside those of the path. */

@@ -59,7 +59,7 @@ static enum rc open_members(struct between_hosts *b, struct world *w, int index)
 {
     const int n = b->n_hosts;
     int *host = calloc((size_t)w->n_ranks, sizeof *host);
-    const struct collective_group all = { w->n_ranks, host };
+    const struct collective_group all = { .n_ranks = w->n_ranks, .host = host };
     enum rc rc;
 
     b->first = calloc((size_t)n, sizeof *b->first);

@@ -18,9 +18,10 @@ struct message { /* that was sent and has not arrived */
 
 struct state {
     const struct eager_steps *of;
-    int step[EAGER_MOST_RANKS];                          /* that the rank is in */
-    uint32_t awaited[EAGER_MOST_RANKS];                  /* bit of each step in which something is sent to it */
-    uint32_t arrived[EAGER_MOST_RANKS];                  /* and of those in which it has come */
+    int step[EAGER_MOST_RANKS];         /* that the rank is in */
+    uint32_t awaited[EAGER_MOST_RANKS]; /* bit of each step in which something is sent to it */
+    uint32_t arrived[EAGER_MOST_RANKS]; /* and of those in which it has come */
+    uint32_t flies[EAGER_MOST_RANKS];   /* bit of each step whose message of the rank has not arrived */
     int n_out[EAGER_MOST_RANKS], n_in[EAGER_MOST_RANKS]; /* messages on its links, without those that wait */
     struct message flying[EAGER_MOST_RANKS * EAGER_MOST_STEPS];
     int n_flying;
@@ -61,6 +62,15 @@ static void post(struct state *s, int rank, int step)
     if (!m.waits)
         count_on_links(s, &m, 1);
     s->flying[s->n_flying++] = m;
+    s->flies[rank] |= bit_of(step);
+}
+
+/* Has the rank what it awaits in its step? */
+static bool is_done(const struct state *s, int rank)
+{
+    const uint32_t flies = s->of->waits ? s->flies[rank] : 0;
+
+    return !(((s->awaited[rank] & ~s->arrived[rank]) | flies) & bit_of(s->step[rank]));
 }
 
 /* The step that the rank is in, and those behind it, up to one whose message has not come. */
@@ -68,7 +78,7 @@ static void go_on(struct state *s, int rank)
 {
     for (; s->step[rank] < s->of->n_steps; s->step[rank]++) {
         post(s, rank, s->step[rank]);
-        if (s->awaited[rank] & ~s->arrived[rank] & bit_of(s->step[rank]))
+        if (!is_done(s, rank))
             return;
     }
 }
@@ -127,13 +137,21 @@ static bool take_arrived(struct state *s, struct message *out)
     return true;
 }
 
+static void arrive_at(struct state *s, int rank, int step)
+{
+    if (s->step[rank] == step && is_done(s, rank)) {
+        s->step[rank]++;
+        go_on(s, rank);
+    }
+}
+
 static void arrive(struct state *s, const struct message *m)
 {
     s->arrived[m->to] |= bit_of(m->step);
-    if (s->step[m->to] == m->step) {
-        s->step[m->to]++;
-        go_on(s, m->to);
-    }
+    s->flies[m->from] &= ~bit_of(m->step);
+    arrive_at(s, m->to, m->step);
+    if (s->of->waits)
+        arrive_at(s, m->from, m->step);
 }
 
 uint64_t eager_steps_bytes(const struct eager_steps *of)

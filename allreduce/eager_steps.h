@@ -5,12 +5,13 @@
  *
  * In each step a rank sends at most one message and receives at most one. It begins a step as soon as it has received
  * the messages of earlier steps. It does not wait for the arrival of messages that it sent (most sends end before
- * that). Each rank has a link in each direction. Messages on a link at the same time share it equally, but messages
- * from one rank to another go in sequence, as on a connection.
+ * that), unless `waits` says so. Each rank has a link in each direction. Messages on a link at the same time share it
+ * equally, but messages from one rank to another go in sequence, as on a connection.
  */
 #ifndef ALLREDUCE_EAGER_STEPS_H
 #define ALLREDUCE_EAGER_STEPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { EAGER_MOST_RANKS = 128, EAGER_MOST_STEPS = 16 };
@@ -22,6 +23,7 @@ struct eager_send {
 
 struct eager_steps {
     int n_ranks, n_steps; /* at most EAGER_MOST_... */
+    bool waits;           /* a step ends only when what the rank sent in it has arrived, too */
     struct eager_send (*send)(const void *arg, int rank, int step);
     const void *arg;
 };

@@ -20,7 +20,14 @@ static struct eager_send send_of(const void *arg, int rank, int step)
 
 static uint64_t bytes_of(const struct table *t)
 {
-    const struct eager_steps steps = { N_RANKS, N_STEPS, send_of, t };
+    const struct eager_steps steps = { N_RANKS, N_STEPS, false, send_of, t };
+
+    return eager_steps_bytes(&steps);
+}
+
+static uint64_t bytes_of_waiting(const struct table *t)
+{
+    const struct eager_steps steps = { N_RANKS, N_STEPS, true, send_of, t };
 
     return eager_steps_bytes(&steps);
 }
@@ -96,6 +103,15 @@ UNIT_TEST(three_ranks_halve_and_double)
                              .send[3] = { { 1, 2000 }, { 0, 2000 } } };
 
     assert_int_equal(bytes_of(&t), 11000);
+}
+
+/* Rank 0 sends to 2 when 1 has its own message, and 1 sends on meanwhile. */
+UNIT_TEST(who_waits_sends_one_message_after_the_other)
+{
+    const struct table t = { .send[0][0] = { 1, 1000 }, .send[1][0] = { 2, 1000 }, .send[1][1] = { 3, 1000 } };
+
+    assert_int_equal(bytes_of_waiting(&t), 2000);
+    assert_int_equal(bytes_of(&t), 3000);
 }
 
 UNIT_MAIN("eager_steps")

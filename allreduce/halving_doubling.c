@@ -372,18 +372,18 @@ static struct eager_send send_of(const void *arg, int index, int phase)
     return (struct eager_send){ move.to, collective_send_cost(move.sent.n_elems, call->wire).bytes };
 }
 
-/* Where no member runs ahead: 0. */
-static uint64_t eager_bytes(const struct shape *s, enum wire_format wire)
+/* Where no member runs ahead: 0. waits: a sender waits until its message has arrived. */
+static uint64_t eager_bytes(const struct shape *s, enum wire_format wire, bool waits)
 {
     const struct eager_call call = { s, wire };
-    const struct eager_steps steps = { s->n_members, n_phases_of(s), send_of, &call };
+    const struct eager_steps steps = { s->n_members, n_phases_of(s), waits, send_of, &call };
 
     return s->n_pairs > 0 && s->n_members <= EAGER_MOST_RANKS ? eager_steps_bytes(&steps) : 0;
 }
 
 /* before[i]: messages of the longest chain that ends at member i, before this phase. A message makes the chain of its
- * sender one longer, and the receiver keeps that one if it is longer than its own. */
-static void lengthen_chains(uint8_t *after, const uint8_t *before, const struct shape *s, int phase)
+ * sender one longer, and the receiver keeps that one if it is longer than its own; so does a sender that waits. */
+static void lengthen_chains(uint8_t *after, const uint8_t *before, const struct shape *s, int phase, bool waits)
 {
     memcpy(after, before, (size_t)s->n_members);
     for (int index = 0; index < s->n_members; index++) {
@@ -391,16 +391,18 @@ static void lengthen_chains(uint8_t *after, const uint8_t *before, const struct 
         const uint8_t n_msgs = (uint8_t)(before[index] + 1);
         if (move.sent.n_elems > 0 && n_msgs > after[move.to])
             after[move.to] = n_msgs;
+        if (move.sent.n_elems > 0 && waits && n_msgs > after[index])
+            after[index] = n_msgs;
     }
 }
 
-static uint64_t longest_chain_msgs(const struct shape *s)
+static uint64_t longest_chain_msgs(const struct shape *s, bool waits)
 {
     uint8_t n_msgs[2][MOST_CHAINED] = { 0 };
     uint8_t longest = 0;
 
     for (int phase = 0; phase < n_phases_of(s); phase++)
-        lengthen_chains(n_msgs[(phase + 1) % 2], n_msgs[phase % 2], s, phase);
+        lengthen_chains(n_msgs[(phase + 1) % 2], n_msgs[phase % 2], s, phase, waits);
     for (int index = 0; index < s->n_members; index++)
         if (n_msgs[n_phases_of(s) % 2][index] > longest)
             longest = n_msgs[n_phases_of(s) % 2][index];
@@ -411,25 +413,31 @@ static uint64_t longest_chain_msgs(const struct shape *s)
  * for the one before it. Additions and memory count as if no member began a step (or fold, or unfold) before all had
  * ended the one before. With 2^k members that is exact. With other numbers, members without a partner in fold are
  * ahead, and their messages share links with those that are due. Then the bytes are those of eager_steps.h, up to twice
- * as many. With more than EAGER_MOST_RANKS members the bytes, and with more than 8192 the messages, count as if no
- * member were ahead. If a send waits for its receiver (MPI, long messages) no member is ahead, and the path is too
- * long. */
+ * as many. They depend on whether a sender waits until its message has arrived: one that waits for the longest ones
+ * counts as waiting for all. With more than EAGER_MOST_RANKS members the bytes, and with more than 8192 the messages,
+ * count as if no member were ahead. So they do if it is not known who waits. */
 /* Of each phase the longest message of any member, and the most additions. Not the number of phases for the messages:
  * there may be no chain that has one in every phase. */
-static struct collective_cost halving_doubling_path(const struct collective_call *call, int n_members)
+static struct collective_cost halving_doubling_path(const struct collective_call *call,
+                                                    const struct collective_group *group)
 {
+    const int n_members = group->n_ranks;
     const struct shape s = shape_of(call->type, call->n_elems, n_members);
+    uint64_t longest_bytes = 0;
     struct collective_cost path = { 0 };
 
     for (int phase = 0; phase < n_phases_of(&s); phase++) {
         struct collective_cost longest = { 0 };
         for (int index = 0; index < n_members; index++)
             longest = collective_cost_most(longest, cost_of(&s, index, phase, call->wire));
+        longest_bytes = larger(longest_bytes, longest.bytes);
         path = collective_cost_sum(path, longest);
     }
+    const bool waits = collective_may_wait(group, longest_bytes);
     if (n_members <= MOST_CHAINED)
-        path.msgs = longest_chain_msgs(&s);
-    path.bytes = larger(path.bytes, eager_bytes(&s, call->wire));
+        path.msgs = longest_chain_msgs(&s, waits && !group->may_wait);
+    if (!group->may_wait)
+        path.bytes = larger(path.bytes, eager_bytes(&s, call->wire, waits));
     return path;
 }
 
@@ -502,7 +510,7 @@ static struct collective_cost halving_doubling_critical_path(const void *opts, c
                                                              const struct collective_group *group)
 {
     (void)opts;
-    return halving_doubling_path(call, group->n_ranks);
+    return halving_doubling_path(call, group);
 }
 
 const struct collective_ops collective_halving_doubling = {

@@ -5,6 +5,7 @@
  */
 #include "allreduce/sync_allreduce.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +72,9 @@ static struct collective_group group_of(const struct sync *s, size_t k)
 {
     const struct allreduce *a = (const struct allreduce *)s;
 
-    return collective_of(s, k) == a->of_shard ? (struct collective_group){ s->env.shard.world->n_ranks, NULL }
-                                              : (struct collective_group){ s->env.n_workers, s->env.host };
+    return collective_of(s, k) == a->of_shard
+               ? (struct collective_group){ .n_ranks = s->env.shard.world->n_ranks }
+               : (struct collective_group){ .n_ranks = s->env.n_workers, .host = s->env.host };
 }
 
 static struct collective_call call_of(const struct sync *s, size_t k)
@@ -220,27 +222,39 @@ static const struct collective_ops *algorithm_of(const struct sync *s, size_t k,
     return ops;
 }
 
-/* The critical paths of all chunks, cut into messages of the mean length: as many on the link as bytes say. */
+/* The critical paths of all chunks, cut into messages of the mean length: as many on the link as bytes say. The length
+ * is that of the last rank's messages, which may be parts of those on the path; or, if it is less, of the path: chunks
+ * of few ranks may be longer than those of all. Senders are known to wait, or not, in a simulation whose messages all
+ * cross the network. */
 static struct wire_plan allreduce_wire_plan(const struct sync *s)
 {
-    struct collective_cost path = { 0 }, own = { 0 };
+    const struct world *w = s->env.world;
+    struct collective_cost path = { 0 }, own = { 0 }, last = { 0 };
 
     for (size_t k = 0; k < s->env.buckets->n_chunks; k++) {
         const struct collective_call call = call_of(s, k);
         const void *opts;
         const struct collective_ops *ops = algorithm_of(s, k, &opts);
-        const struct collective_group all = group_of(s, k);
+        struct collective_group all = group_of(s, k);
+        all.eager_bytes = collective_eager_bytes(w);
+        all.is_least = true;
+        all.may_wait = !(w->ops->module.caps & WORLD_VIRTUAL_TIME) || (all.eager_bytes > 0 && s->env.has_other_pairs);
         const struct collective_cost p = ops->critical_path(opts, &call, &all);
         const struct collective_cost o = ops->predict(opts, &call, all.n_ranks - 1, &all);
+        last = s->env.buckets->chunk[k].offset_elems == 0 ? p : last;
         path.msgs += p.msgs;
         path.bytes += p.bytes;
         own.msgs += o.msgs;
         own.bytes += o.bytes;
     }
-    if (own.msgs == 0)
+    if (own.msgs == 0 || path.msgs == 0)
         return (struct wire_plan){ 0 };
-    const size_t message_bytes = (size_t)(own.bytes / own.msgs);
-    return (struct wire_plan){ message_bytes, (double)path.msgs, (double)path.bytes / (double)message_bytes };
+    const uint64_t own_bytes = own.bytes / own.msgs, path_bytes = path.bytes / path.msgs;
+    const size_t message_bytes = (size_t)(own_bytes < path_bytes ? own_bytes : path_bytes);
+    return (struct wire_plan){ .message_bytes = message_bytes,
+                               .n_in_turn = (double)path.msgs,
+                               .n_on_link = (double)path.bytes / (double)message_bytes,
+                               .n_last = fmin((double)last.msgs, (double)last.bytes / (double)message_bytes) };
 }
 
 /* Of how many chunks each algorithm is, then why the longest chunk has its own. */

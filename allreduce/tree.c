@@ -32,7 +32,7 @@
 extern const struct collective_ops collective_tree;
 
 /* Runs take turns with so many tags: a message that comes twice is never taken for the next one. */
-enum { TAG_UP = 0x5000, TAG_DOWN = 0x6000, N_TAGS = 0x1000 };
+enum { TAG_UP = 0x5000, TAG_DOWN = 0x6000, N_TAGS = 0x1000, MOST_CHILDREN = 32 };
 
 struct tree {
     struct collective base;
@@ -300,31 +300,86 @@ static struct collective_cost path_up(const struct place *at)
     return path;
 }
 
-/* Below number v. Where a send ends before it has arrived, as most do, what it sends to its children travels at once
- * and shares its link: a latency, and the bytes of all. */
-static struct collective_cost path_down(const struct place *at, int v)
+static bool is_longer(const struct collective_cost *a, const struct collective_cost *b)
 {
-    struct collective_cost sent = sent_down_cost(at, v), longest = { 0 };
+    return a->bytes > b->bytes || (a->bytes == b->bytes && a->msgs > b->msgs);
+}
+
+/* What number v sends to its children before this one, and to it. Where a send ends before it has arrived, all travel
+ * at once and share its link: a latency, and the bytes of all. Where it waits, one message follows the other: a child
+ * that gets its own sends on while the next one gets its own. */
+static struct collective_cost sent_down_to(const struct place *at, const struct collective_group *group, int v, int d)
+{
+    struct collective_cost all = sent_down_cost(at, v);
+    struct collective_cost sent = collective_round_cost(part_rounded(at, v).n_elems, at->call->wire);
+
+    all.msgs = all.msgs > 0;
+    if (!collective_may_wait(group, sent_cost(at, part_down(at, v + d), has_halves(at, v, d)).bytes))
+        return all;
+    for (int e = farthest_of(v, at->p); e >= d; e >>= 1)
+        sent = collective_cost_sum(sent, sent_cost(at, part_down(at, v + e), has_halves(at, v, e)));
+    sent.msgs = group->may_wait ? all.msgs : sent.msgs; /* the least of both */
+    return sent;
+}
+
+/* Below number v. */
+static struct collective_cost path_down(const struct place *at, const struct collective_group *group, int v)
+{
+    struct collective_cost longest = { 0 };
 
     for (int d = farthest_of(v, at->p); d > 0; d >>= 1) {
         const struct range part = part_down(at, v + d);
-        const struct collective_cost below = collective_cost_sum(received_cost(at, part, false), path_down(at, v + d));
-        if (part.n_elems > 0 &&
-            (below.bytes > longest.bytes || (below.bytes == longest.bytes && below.msgs > longest.msgs)))
-            longest = below;
+        const struct collective_cost below =
+            collective_cost_sum(received_cost(at, part, false), path_down(at, group, v + d));
+        const struct collective_cost path = collective_cost_sum(sent_down_to(at, group, v, d), below);
+        if (part.n_elems > 0 && is_longer(&path, &longest))
+            longest = path;
     }
-    sent.msgs = sent.msgs > 0;
-    return collective_cost_sum(sent, longest);
+    return longest;
+}
+
+/* Of calls one behind the other, from the sum of number v to what it has received of the next call: who has the sum
+ * sends what it has of that call, while others get theirs. has: until v has the sum. What its children send shares its
+ * link: so many behind the time at which the first of them can be sent. */
+static struct collective_cost circle_of(const struct place *at, const struct collective_group *group, int v,
+                                        struct collective_cost has)
+{
+    struct collective_cost ready[MOST_CHILDREN], longest = has, up = { 0 };
+    int n = 0;
+
+    for (int d = farthest_of(v, at->p); d > 0; d >>= 1, n++) {
+        const struct collective_cost there = collective_cost_sum(
+            has, collective_cost_sum(sent_down_to(at, group, v, d), received_cost(at, part_down(at, v + d), false)));
+        int i = n;
+        ready[n] = circle_of(at, group, v + d, there);
+        for (; i > 0 && is_longer(&ready[i], &ready[i - 1]); i--) { /* the last one first */
+            const struct collective_cost earlier = ready[i - 1];
+            ready[i - 1] = ready[i];
+            ready[i] = earlier;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        const struct range part = part_up(at, v + 1); /* the shortest of all that come */
+        const struct collective_cost one =
+            collective_cost_sum(sent_cost(at, part, false), received_cost(at, part, adds(at->call->type)));
+        up = collective_cost_sum(up, one);
+        up.msgs = 1;
+        const struct collective_cost path = collective_cost_sum(ready[i], up);
+        if (is_longer(&path, &longest))
+            longest = path;
+    }
+    return longest;
 }
 
 static struct collective_cost tree_critical_path(const void *opts, const struct collective_call *call,
                                                  const struct collective_group *group)
 {
+    const struct collective_cost nothing = { 0 };
     const struct place at = place_of(call, root_of(call), group->n_ranks);
-    const struct collective_cost up = path_up(&at), down = path_down(&at, 0);
 
     (void)opts;
-    return collective_cost_sum(up, down);
+    return group->is_least ? circle_of(&at, group, 0, nothing)
+                           : collective_cost_sum(path_up(&at), path_down(&at, group, 0));
 }
 
 const struct collective_ops collective_tree = {

@@ -98,9 +98,9 @@ static struct wire_plan plan_of_even(const struct sums *sums, const struct sync_
     const size_t n_at_server = sums->n_most_messages * (size_t)env->n_workers * (1 + (size_t)env->n_replicas);
     const size_t n_busiest = n_at_server > sums->n_messages + 1 ? n_at_server : sums->n_messages + 1;
 
-    return (struct wire_plan){ PS_HEADER_BYTES + n_elems * sizeof(float),
-                               n_in_turn_of_chunk(env) * chunks_in_turn(env, env->buckets->n_chunks),
-                               (double)n_busiest };
+    return (struct wire_plan){ .message_bytes = PS_HEADER_BYTES + n_elems * sizeof(float),
+                               .n_in_turn = n_in_turn_of_chunk(env) * chunks_in_turn(env, env->buckets->n_chunks),
+                               .n_on_link = (double)n_busiest };
 }
 
 static struct wire_plan plan_of_bytes(const struct sums *sums, const struct sync_env *env)
@@ -110,8 +110,9 @@ static struct wire_plan plan_of_bytes(const struct sums *sums, const struct sync
     const double worker_bytes = sums->all_bytes + sums->least_bytes;
     const double busiest_bytes = server_bytes > worker_bytes ? server_bytes : worker_bytes;
 
-    return (struct wire_plan){ (size_t)n_bytes, n_in_turn_of_chunk(env) * chunks_in_turn(env, env->buckets->n_chunks),
-                               busiest_bytes / (double)(size_t)n_bytes };
+    return (struct wire_plan){ .message_bytes = (size_t)n_bytes,
+                               .n_in_turn = n_in_turn_of_chunk(env) * chunks_in_turn(env, env->buckets->n_chunks),
+                               .n_on_link = busiest_bytes / (double)(size_t)n_bytes };
 }
 
 /* --- servers beside workers --- */
@@ -294,8 +295,9 @@ static struct wire_plan plan_beside(const struct sums *sums, const struct sync_e
         (size_t)(load.chain.n_messages > 0 ? load.chain.n_bytes / (double)load.chain.n_messages : mean_bytes);
     free(b.host);
     const double n_of_chunk = load.chain.n_chunks > 0 ? (double)load.chain.n_messages / (double)load.chain.n_chunks : 0;
-    return (struct wire_plan){ n_bytes, n_of_chunk * chunks_in_turn(env, load.chain.n_chunks),
-                               load.link_bytes / (double)n_bytes };
+    return (struct wire_plan){ .message_bytes = n_bytes,
+                               .n_in_turn = n_of_chunk * chunks_in_turn(env, load.chain.n_chunks),
+                               .n_on_link = load.link_bytes / (double)n_bytes };
 }
 
 /* What of a message with so many bytes a push carries, in which the gradient is compressed. */

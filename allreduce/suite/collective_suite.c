@@ -493,7 +493,7 @@ static enum rc open_data(struct suite *s)
         FAIL(RC_NOMEM, "no memory");
     TRY(world_host_group(s->w, &host, &own_host, &n_hosts));
     TRY(world_allgather(s->w, &own_host, s->host_of, sizeof own_host));
-    s->all = (struct collective_group){ s->w->n_ranks, s->host_of };
+    s->all = (struct collective_group){ .n_ranks = s->w->n_ranks, .host = s->host_of };
 out:
     world_split_close(&host);
     return rc;

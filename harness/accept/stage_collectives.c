@@ -24,7 +24,7 @@
 static double bound_bytes_per_s(const struct allreduce_bench *b, size_t n_elems, double bus_bytes)
 {
     const struct collective_call call = { .type = COLL_ALLREDUCE, .n_elems = n_elems };
-    const struct collective_group all = { b->env->world->n_ranks, NULL };
+    const struct collective_group all = { .n_ranks = b->env->world->n_ranks, .is_least = true, .may_wait = true };
     const struct collective_cost path = b->ops->critical_path(NULL, &call, &all);
 
     if (path.bytes == 0)

@@ -44,6 +44,17 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* Within a host nobody waits. */
+uint64_t collective_eager_bytes(const struct world *w)
+{
+    return w->n_host_ranks < w->n_ranks ? w->eager_bytes : 0;
+}
+
+bool collective_may_wait(const struct collective_group *group, uint64_t n_bytes)
+{
+    return group->may_wait || (group->eager_bytes > 0 && n_bytes > group->eager_bytes);
+}
+
 struct collective_cost collective_cost_most(struct collective_cost a, struct collective_cost b)
 {
     return (struct collective_cost){ .msgs = greater(a.msgs, b.msgs),

@@ -65,6 +65,7 @@
 #include "harness/compute/narrow.h"
 
 struct transport;
+struct world;
 struct compute;
 struct collective;
 struct share;
@@ -100,7 +101,11 @@ struct collective_call { /* the same on every rank */
 
 struct collective_group { /* the members, which costs depend on */
     int n_ranks;
-    const int *host; /* [n_ranks]: the number of each rank's host; NULL: each rank has a separate host */
+    const int *host;      /* [n_ranks]: the number of each rank's host; NULL: each rank has a separate host */
+    uint64_t eager_bytes; /* the sender of a longer message waits until it has arrived; 0: no sender waits */
+    bool is_least;        /* for a bound: a path is the least time of a call among others like it, where ranks that are
+                             done early begin the next one */
+    bool may_wait;        /* with is_least: it is not known which senders wait; a path is then the shorter one */
 };
 
 struct collective_env {             /* borrowed; outlives the collective */
@@ -178,6 +183,10 @@ struct collective { /* first member of each implementation's struct */
 enum rc collective_find(const struct collective_ops **out, const struct module_kind *kind, const char *name) MUST_CHECK;
 /* "reduce-scatter". Cannot fail. */
 const char *collective_type_name(enum collective_type type);
+/* Of collective_group, among all ranks of a simulated world; else 0. Pure. */
+uint64_t collective_eager_bytes(const struct world *w);
+/* Does the sender of a message of n_bytes wait until it arrives, or may it? Pure. */
+bool collective_may_wait(const struct collective_group *group, uint64_t n_bytes);
 /* The maximum of each kind of cost. */
 struct collective_cost collective_cost_most(struct collective_cost a, struct collective_cost b);
 /* predict and critical_path of algorithms whose costs are zeros (exchange.A7, A9). */

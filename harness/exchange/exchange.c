@@ -506,7 +506,7 @@ static struct transport_plan transport_plan(const struct exchange *x, int n_rank
 {
     enum { HEADER_BYTES = 4096, OTHER_MESSAGES = 64 }; /* headers of modes; the communicator's order of chunks */
     const struct exchange_env *env = &x->env;
-    const struct collective_group all = { n_ranks, NULL }; /* each on a host: no placement has more messages */
+    const struct collective_group all = { .n_ranks = n_ranks }; /* each on a host: no placement has more messages */
     size_t n_longest = 0;
     uint64_t n_messages = 0; /* of the first rank and the last one: of two ranks, no pair has more */
 
@@ -576,6 +576,7 @@ static enum rc open_mode(struct exchange *x)
                                    .n_servers = env->n_servers,
                                    .n_guests = env->opts.n_guests,
                                    .host = env->host,
+                                   .has_other_pairs = env->has_other_pairs,
                                    .n_steps = env->n_steps,
                                    .n_steps_before = env->n_steps_before,
                                    .periods = env->opts.periods,
@@ -749,6 +750,7 @@ struct wire_plan exchange_wire_plan(const struct exchange *x)
     if (x->env.opts.average_every > 0) { /* once in so many steps */
         plan.n_in_turn /= (double)x->env.opts.average_every;
         plan.n_on_link /= (double)x->env.opts.average_every;
+        plan.n_last = 0;
     }
     return plan;
 }

@@ -127,6 +127,7 @@ struct exchange_env {    /* borrowed; outlives the exchange */
     int n_workers, n_servers;
     const int
         *host; /* [n_workers + n_servers]: the host number of each rank; NULL: each rank has a separate network card */
+    bool has_other_pairs; /* of the collective: pairs other than neighbours, and some of one host */
     struct exchange_opts opts;
     float
         weight; /* weight of this worker's gradient (with average_every: of its parameters) in the mean of all; 0: 1 */

@@ -73,6 +73,7 @@ struct sync_env {                /* borrowed; outlives the sync */
     int n_guests; /* of a run with n_batches: workers that may join it (exchange.E15); 0: none */
     const int
         *host; /* [n_workers + n_servers]: the host number of each rank; NULL: each rank has a separate network card */
+    bool has_other_pairs;           /* as in exchange_env */
     size_t n_steps;                 /* of this run */
     uint64_t n_steps_before;        /* of the training, before it */
     struct periods periods;         /* of a mode with servers; wire_plan() counts by them */
@@ -176,6 +177,8 @@ struct wire_plan { /* the slowest path of a step: it takes at least n_in_turn t(
     size_t message_bytes;
     double n_in_turn; /* sequential messages: each costs a latency */
     double n_on_link; /* messages that cross the busiest link in one direction, in sequence */
+    double n_last;    /* of n_in_turn: of the first parameters, whose gradient is the last one of a step, and which the
+                         next step begins with; 0: not known */
 };
 
 enum mode_caps {

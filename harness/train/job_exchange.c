@@ -129,7 +129,7 @@ static void say_one_chunk(char *out, size_t n_bytes, const struct train_job *job
 /* The most that a worker sends of all gradients, as one chunk, and in full. */
 static void most_sent(const struct train_job *job, const struct plan *plan, uint64_t *bytes, uint64_t *full_bytes)
 {
-    const struct collective_group all = { job->n_workers, NULL };
+    const struct collective_group all = { .n_ranks = job->n_workers };
     const size_t n_elems = (size_t)plan->gradient_bytes / sizeof(float);
     const struct collective_call call = compression_call(&job->exchange.compression, n_elems, job->n_workers);
     const struct collective_call full = { .type = COLL_ALLREDUCE, .n_elems = n_elems };

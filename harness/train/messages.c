@@ -97,7 +97,7 @@ static size_t of_collective(const struct train_job *job, size_t n_elems)
 {
     const struct collective_call call = compression_call(&job->exchange.compression, n_elems, job->n_workers);
     const void *opts = module_options(&job->opts.modules, train_kinds, &job->collective->module);
-    const struct collective_group all = { job->n_workers, NULL };
+    const struct collective_group all = { .n_ranks = job->n_workers };
     size_t n = 0;
 
     for (int r = 0; r < job->n_workers; r++)

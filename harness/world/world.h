@@ -266,6 +266,8 @@ struct world { /* first member of each implementation's struct */
     bool memories_are_apart;               /* sim: cluster_memories_are_apart(), of the run; else false */
     double link_bytes_per_s;               /* sim: of this rank's host link; else 0 */
     double link_latency_s;                 /* sim: one way, host to host; else 0 */
+    uint64_t eager_bytes;                  /* sim: the sender of a longer message to another host waits until it has
+                                              arrived; else, and if none does, 0 */
     double local_bytes_per_s;              /* sim: between ranks of a host; else 0 */
     double local_latency_s;                /* sim: one way, between ranks of a host; else 0 */
     const char *interface; /* world_opts.interface; NULL or "": none, or the world is not mpi or tcp. In tcp on

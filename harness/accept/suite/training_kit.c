@@ -68,7 +68,8 @@ double kit_ring_s(const struct cluster *c, size_t n_bytes, int n_ranks)
     const struct collective_ops *ring;
 
     assert_int_equal(collective_find(&ring, &collective_kind, "ring"), RC_OK);
-    const struct collective_cost path = ring->critical_path(NULL, &call, &(struct collective_group){ n_ranks, NULL });
+    const struct collective_cost path =
+        ring->critical_path(NULL, &call, &(struct collective_group){ .n_ranks = n_ranks });
     return (double)path.msgs * c->link_latency_s + (double)path.bytes / c->link_bytes_per_s +
            (double)path.memory_bytes / c->memory_bytes_per_s;
 }

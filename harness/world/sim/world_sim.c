@@ -220,6 +220,7 @@ static void fill_members(struct sim_group *g, struct share_run *shares, const st
             .collective = c->collective,
             .link_bytes_per_s = c->link_bytes_per_s / topology_slow_ratio(t, topology_slot(t, r)),
             .link_latency_s = c->link_latency_s,
+            .eager_bytes = (uint64_t)topology_protocol(t).eager_bytes,
             .local_bytes_per_s = c->local_bytes_per_s,
             .local_latency_s = c->local_latency_s,
             .memories_are_apart = cluster_memories_are_apart(c, t->n_workers),
