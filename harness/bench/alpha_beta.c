@@ -35,8 +35,10 @@ out:
 }
 
 /* When the pair of rank and the next one plays: pairs of the same turn share no rank. */
-static int turn_of(int rank, int n_ranks)
+static int turn_of(int rank, int n_ranks, bool is_alone)
 {
+    if (is_alone)
+        return rank;
     return rank % 2 == 0 && rank == n_ranks - 1 ? 2 : rank % 2;
 }
 
@@ -64,15 +66,15 @@ static enum rc play_both(struct alpha_beta *fit, const struct alpha_beta_env *en
                                      .serves = true,
                                      .timeout_ms = env->timeout_ms };
     struct ping_pong respond = serve;
-    const int n_turns = p % 2 == 0 ? 2 : 3;
+    const int n_turns = env->is_alone ? p : p % 2 == 0 ? 2 : 3;
     enum rc rc = RC_OK;
 
     respond.peer[0] = before;
     respond.serves = false;
     for (int turn = 0; turn < n_turns; turn++) {
-        if (r < p && turn_of(r, p) == turn)
+        if (r < p && turn_of(r, p, env->is_alone) == turn)
             TRY(play_with(fit, &serve));
-        if (r < p && turn_of(before, p) == turn)
+        if (r < p && turn_of(before, p, env->is_alone) == turn)
             TRY(play_with(fit, &respond));
         TRY(world_barrier(env->world));
     }
@@ -108,11 +110,19 @@ out:
     return rc;
 }
 
-double alpha_beta_step_s(const struct alpha_beta *fit, const struct wire_plan *plan)
+struct alpha_beta_times alpha_beta_times(const struct alpha_beta *fit, const struct wire_plan *plan)
 {
     const double alpha_s = fit->alpha_s < fit->message_s ? fit->alpha_s : fit->message_s;
     const double extra_s = (fit->message_s - alpha_s) * ((double)plan->message_bytes / (double)fit->n_bytes);
-    const double chain_s = plan->n_in_turn * (alpha_s + extra_s), link_s = plan->n_on_link * extra_s;
 
-    return chain_s > link_s ? chain_s : link_s;
+    return (struct alpha_beta_times){ .chain_s = plan->n_in_turn * (alpha_s + extra_s),
+                                      .link_s = plan->n_on_link * extra_s,
+                                      .last_s = plan->n_last * (alpha_s + extra_s) };
+}
+
+double alpha_beta_step_s(const struct alpha_beta *fit, const struct wire_plan *plan)
+{
+    const struct alpha_beta_times t = alpha_beta_times(fit, plan);
+
+    return t.chain_s > t.link_s ? t.chain_s : t.link_s;
 }

@@ -30,18 +30,25 @@ struct alpha_beta_env { /* borrowed */
     bool is_hollow;       /* messages have sizes but no data */
     int timeout_ms;       /* per message */
     int n_players;        /* ranks 0 to n_players-1 take part; the rest get zeros; 0: all of world */
+    bool is_alone;        /* one pair at a time in all of world: none shares a link, or the memory of a host */
 };
 
 /* Measure the path to the next rank and back. Every player plays with the next and with the previous one, one pair at a
- * time; pairs that share no rank play concurrently. First the smallest message, then one of message_bytes (at most 32
- * MiB if data is sent). Takes the fastest of at most 50 rounds per length (after one discarded round): as many as move
- * 256 MiB, at least 2. Collective over env->world, of 2 players or more; ends with a barrier. Opens and closes a
- * transport, and allocates two messages. Errors: those of the transport, RC_NOMEM. */
+ * time; pairs that share no rank play concurrently, unless is_alone. First the smallest message, then one of
+ * message_bytes (at most 32 MiB if data is sent). Takes the fastest of at most 50 rounds per length (after one
+ * discarded round): as many as move 256 MiB, at least 2. Collective over env->world, of 2 players or more; ends with a
+ * barrier. Opens and closes a transport, and allocates two messages. Errors: those of the transport, RC_NOMEM. */
 enum rc alpha_beta_measure(struct alpha_beta *out, const struct alpha_beta_env *env) MUST_CHECK;
 
-/* Least time of the plan's messages: the longer of two times. One is for messages that must follow each other, each
- * with its latency; one is for messages that share a link. Times of other lengths than n_bytes are proportional. A
- * message faster than the smallest one counts as that. Pure. */
+/* Least times of the plan's messages. Times of other lengths than n_bytes are proportional. A message faster than the
+ * smallest one counts as that. Pure. */
+struct alpha_beta_times {
+    double chain_s; /* of messages that must follow each other, each with its latency */
+    double link_s;  /* of messages that share a link */
+    double last_s;  /* of chain_s: of the last ones (wire_plan.n_last) */
+};
+struct alpha_beta_times alpha_beta_times(const struct alpha_beta *fit, const struct wire_plan *plan);
+/* The longer one. Pure. */
 double alpha_beta_step_s(const struct alpha_beta *fit, const struct wire_plan *plan);
 
 #endif

@@ -169,6 +169,25 @@ UNIT_TEST(pairs_take_turns)
         }
 }
 
+/* Rank 1 of 4 answers in the first of 4 turns, and serves in the second. */
+UNIT_TEST(a_pair_may_be_alone)
+{
+    struct made_world w = { .base = { .ops = &WORLD, .rank = 1, .n_ranks = 4 }, .now_ns = UINT64_C(7) << 40 };
+    const struct alpha_beta_env env = { .world = &w.base,
+                                        .transport = &NET,
+                                        .message_bytes = 4000,
+                                        .is_hollow = true,
+                                        .timeout_ms = 700,
+                                        .is_alone = true };
+    struct alpha_beta fit;
+
+    assert_int_equal(alpha_beta_measure(&fit, &env), RC_OK);
+    assert_int_equal(w.n_barriers, 4);
+    assert_int_equal(w.n_phases, 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(w.order[i], i >= 2);
+}
+
 static double step_s(const struct wire_plan *plan, double alpha_s, double message_s, size_t n_bytes)
 {
     const struct alpha_beta fit = { .alpha_s = alpha_s, .message_s = message_s, .n_bytes = n_bytes };

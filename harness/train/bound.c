@@ -103,7 +103,7 @@ out:
     return rc;
 }
 
-static enum rc probe_wire(double *step_s, const struct probe_env *env, const struct wire_plan *plan)
+static enum rc probe_wire(struct alpha_beta_times *out, const struct probe_env *env, const struct wire_plan *plan)
 {
     size_t n_bytes = plan->message_bytes;
     enum rc rc;
@@ -119,7 +119,7 @@ static enum rc probe_wire(double *step_s, const struct probe_env *env, const str
 
     TRY(alpha_beta_measure(&fit, &neighbours));
     if (env->world->rank < neighbours.n_players)
-        *step_s = alpha_beta_step_s(&fit, plan);
+        *out = alpha_beta_times(&fit, plan);
 out:
     return rc;
 }
@@ -177,11 +177,28 @@ out:
     return rc;
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Of what is exchanged, and the activations of a group of shards: one after the other. With overlap their latencies
+ * pass together, and their bytes too unless they are on one link; but the last gradient comes after the activations. */
+static double wire_s(const struct alpha_beta_times *exchange, const struct probe_env *env)
+{
+    const struct alpha_beta_times *a = &env->activations;
+    const double exchange_s = larger(exchange->chain_s, exchange->link_s), a_s = larger(a->chain_s, a->link_s);
+    const double link_s = env->has_one_link ? exchange->link_s + a->link_s : 0;
+
+    return env->overlaps ? larger(larger(exchange_s, a_s + exchange->last_s), link_s) : exchange_s + a_s;
+}
+
 enum { PROBE_BASELINE = 1, PROBE_COMPUTE = 2 };
 
 static enum rc probe_own(struct train_limits *own, const struct probe_env *env, unsigned parts)
 {
     const bool worker = env->training != NULL;
+    struct alpha_beta_times exchange = { 0 };
     enum rc rc = RC_OK;
 
     if (parts & PROBE_BASELINE && env->world->rank == 0)
@@ -191,18 +208,13 @@ static enum rc probe_own(struct train_limits *own, const struct probe_env *env, 
         TRY(probe_compute(&own->compute_s, env));
     TRY(world_barrier(env->world));
     if (env->wire.message_bytes > 0 && env->world->n_ranks > 1)
-        TRY(probe_wire(&own->wire_s, env, &env->wire));
-    own->wire_s += env->activations_s; /* they are on the same link, one behind the other */
+        TRY(probe_wire(&exchange, env, &env->wire));
+    own->wire_s = wire_s(&exchange, env);
     if (!worker)
         TRY(probe_server(&own->server_s, env));
     TRY(world_barrier(env->world));
 out:
     return rc;
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 /* As shares of the longest: the mean of equal times is that time, to the bit. */
@@ -300,11 +312,13 @@ out:
 
 /* --- before the first step and after the last --- */
 
+static const struct alpha_beta_times nothing;
+
 typedef enum rc probe_fn(struct train_limits *out, const struct probe_env *env);
 
 /* The probe computes gradients, into grad, which changes running means: they are restored. */
 static enum rc measure_and_restore(struct train_limits *out, struct rank *r, float *grad, probe_fn *measure,
-                                   double activations_s)
+                                   struct alpha_beta_times activations)
 {
     const struct probe_env env = { .world = r->world,
                                    .job = r->job,
@@ -312,7 +326,9 @@ static enum rc measure_and_restore(struct train_limits *out, struct rank *r, flo
                                    .training = r->training,
                                    .wire = exchange_wire_plan(r->exchange),
                                    .has_other_pairs = r->has_other_pairs,
-                                   .activations_s = activations_s,
+                                   .activations = activations,
+                                   .overlaps = r->result.overlap.overlaps,
+                                   .has_one_link = r->has_one_link,
                                    .param = r->param,
                                    .grad = grad };
     size_t n_state = 0;
@@ -336,13 +352,15 @@ out:
 /* Of shards: none computes the network alone, and what a gradient takes is measured while nothing crosses. */
 static enum rc probe_shards(struct train_limits *out, struct rank *r, float *grad)
 {
-    double gather_s, scatter_s;
+    const double n = (double)r->job->opts.accumulate;
+    struct alpha_beta_times gather, scatter;
     enum rc rc;
 
-    TRY(rank_shard_probe(r, &gather_s, &scatter_s));
+    TRY(rank_shard_probe(r, &gather, &scatter));
     rank_shard_be_still(r, true);
     TRY(measure_and_restore(out, r, grad, probe_limits_again,
-                            (double)r->job->opts.accumulate * (gather_s + scatter_s)));
+                            (struct alpha_beta_times){ .chain_s = n * (gather.chain_s + scatter.chain_s),
+                                                       .link_s = n * (gather.link_s + scatter.link_s) }));
     out->baseline_step_s = NAN;
 out:
     rank_shard_be_still(r, false);
@@ -387,7 +405,7 @@ static enum rc probe_stage_exchanges(struct rank *r)
 
     for (int stage = 0; stage < (int)r->job->opts.stages; stage++) {
         if (stage == r->job->stages.number)
-            TRY(measure_and_restore(&r->result.limits, r, r->grad, probe_exchange, 0));
+            TRY(measure_and_restore(&r->result.limits, r, r->grad, probe_exchange, nothing));
         if (r->pipe)
             TRY(world_barrier(r->job->pipe));
     }
@@ -395,24 +413,30 @@ out:
     return rc;
 }
 
-/* Of a stage: how long tensors are on their way to the next one, and its exchange; it does not compute alone. */
+/* Of a stage: how long tensors are on their way to the next one, and its exchange; it does not compute alone. A tensor
+ * may be the only message of a host: so the first worker's stages are measured alone, one after the other. */
 static enum rc probe_stage(struct rank *r)
 {
     const struct job_stages *s = &r->job->stages;
     const struct alpha_beta_env neighbours = {
         .world = r->job->pipe,
+        .is_alone = true,
         .transport = s->transport,
         .message_bytes = s->most_passed_elems * job_micro_batch_of(r->job, r->world->rank) * sizeof(float),
         .is_hollow = !r->compute->ops->touches_memory,
         .timeout_ms = train_message_limit_ms(r->job)
     };
+    struct alpha_beta_times gather, scatter;
     struct alpha_beta fit;
     enum rc rc;
 
     TRY(probe_stage_exchanges(r));
     drop_wire_limit(&r->result.limits, r);
-    TRY(rank_shard_probe(r, &r->result.gather_s, &r->result.scatter_s));
-    if (!r->pipe)
+    TRY(rank_shard_probe(r, &gather, &scatter));
+    r->result.gather_s = larger(gather.chain_s, gather.link_s);
+    r->result.scatter_s = larger(scatter.chain_s, scatter.link_s);
+    TRY(world_barrier(r->job->all));
+    if (!r->pipe || r->world->rank > 0)
         return RC_OK;
     TRY(alpha_beta_measure(&fit, &neighbours));
     const struct wire_plan one = { .message_bytes = neighbours.message_bytes, .n_on_link = 1 };
@@ -432,7 +456,7 @@ enum rc rank_probe(struct rank *r)
     if (r->job->opts.stages > 1)
         return probe_stage(r);
     TRY(r->shard ? probe_shards(&r->result.limits, r, r->grad)
-                 : measure_and_restore(&r->result.limits, r, r->grad, probe_limits, 0));
+                 : measure_and_restore(&r->result.limits, r, r->grad, probe_limits, nothing));
     if (r->job->n_servers > 0)
         TRY(share_step(r));
     drop_wire_limit(&r->result.limits, r);
@@ -453,7 +477,7 @@ enum rc rank_probe_again(struct rank *r)
     if (has_grad)
         TRY(compute_memory_open(r->compute, &grad, r->job->n_params * sizeof(float), "gradient of the probe"));
     TRY(r->shard ? probe_shards(&r->result.limits_after, r, grad)
-                 : measure_and_restore(&r->result.limits_after, r, grad, probe_limits_again, 0));
+                 : measure_and_restore(&r->result.limits_after, r, grad, probe_limits_again, nothing));
     drop_wire_limit(&r->result.limits_after, r);
     r->result.has_limits_after = true;
 out:

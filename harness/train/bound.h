@@ -7,7 +7,8 @@
  *   B1  The limit of a part is the better of those measured before and after the run: a machine whose speed changes
  *       between has reached both. The bound is all workers' samples of a step over the longest of the three limits.
  *       With shards, computing is measured while nothing is sent within a group, and the wire limit includes
- *       activations.
+ *       activations: their time and that of the exchange, or with overlap the longer one, and their bytes if they share
+ *       a link.
  *   B2  The ratio is total throughput over the bound. Its interval is that of the throughput within this run. The bound
  *       has no interval: it is a best value, not a mean. Over several launches: the geometric mean, and the interval
  *       over launches (campaign/points.c).
@@ -18,6 +19,7 @@
 #ifndef HARNESS_TRAIN_BOUND_H
 #define HARNESS_TRAIN_BOUND_H
 
+#include "harness/bench/alpha_beta.h"
 #include "harness/report/record.h"
 #include "harness/train/train.h"
 
@@ -48,12 +50,14 @@ struct probe_env { /* of one rank; borrowed */
     struct world *world;
     const struct train_job *job;
     struct compute *compute;
-    struct training *training; /* NULL on servers */
-    struct wire_plan wire;     /* the messages of a step; zeros: there is no exchange */
-    bool has_other_pairs;      /* the exchange is of others than neighbours */
-    double activations_s;      /* least time for the step's activations in a group of shards; 0: it has none */
-    const float *param;        /* float[n_params], memory of compute; NULL on servers and without data */
-    float *grad;               /* likewise, overwritten; NULL with --forward-only too */
+    struct training *training;           /* NULL on servers */
+    struct wire_plan wire;               /* the messages of a step; zeros: there is no exchange */
+    bool has_other_pairs;                /* the exchange is of others than neighbours */
+    struct alpha_beta_times activations; /* of the step, in a group of shards; zeros: it has none */
+    bool overlaps;                       /* activations and exchange are under way at the same time */
+    bool has_one_link;                   /* a rank sends both on the same link */
+    const float *param;                  /* float[n_params], memory of compute; NULL on servers and without data */
+    float *grad;                         /* likewise, overwritten; NULL with --forward-only too */
 };
 
 /* Collective over env->world, every rank. Fills *out on rank 0. Workers: the slowest if they meet every step, else

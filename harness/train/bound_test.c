@@ -87,22 +87,29 @@ UNIT_TEST(stages_wait_for_their_groups)
                              .opts = { .stages = 2, .batch = 8, .accumulate = 1 },
                              .stages = {
                                  .env.cuts.n_stages = 2, .forward_s = { 0.125, 0.25 }, .backward_s = { 0.25, 0.5 } } };
-    struct stage_limits limits[2] = { { 0 }, { .gather_s = 0.25, .scatter_s = 0.5, .exchange_s = 0.125 } };
+    struct stage_limits limits[2] = { { .overlaps = true },
+                                      { .gather_s = 0.25, .scatter_s = 0.5, .exchange_s = 0.125, .overlaps = true } };
     double bound_s;
 
-    assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits), RC_OK);
     assert_near(bound_s, 1 + 2 + 4 + 2 + 0.25 + 0.5);
     limits[1].scatter_s = 0;
-    assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits), RC_OK);
     assert_near(bound_s, 1 + 2 + 4 + 2 + 0.25);
+    /* The first stage ends 2 s after the second, behind which only an exchange of its own would be. */
+    limits[0].exchange_s = 0.5;
+    limits[0].overlaps = false;
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits), RC_OK);
+    assert_near(bound_s, 1 + 2 + 4 + 2 + 0.25 + 0.5);
+    limits[0].exchange_s = 0;
     job.stages.forward_s[0] = NAN; /* no profile: by its own times, of a micro-batch; 3 and 5 forward, 6 and 10 back */
-    assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits), RC_OK);
     assert_true(isnan(bound_s) && !stages_have_profile(&job));
     limits[0].forward_s = 3, limits[0].backward_s = 6, limits[1].forward_s = 5, limits[1].backward_s = 10;
-    assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits), RC_OK);
     assert_near(bound_s, 3 + 5 + 10 + 6 + 0.25);
     limits[1].exchange_s = NAN;
-    assert_int_equal(stages_find_bound(&bound_s, &job, limits, true), RC_OK);
+    assert_int_equal(stages_find_bound(&bound_s, &job, limits), RC_OK);
     assert_true(isnan(bound_s));
 }
 

@@ -214,18 +214,41 @@ UNIT_TEST(a_worker_measures_its_own_limits)
     assert_int_equal(p.world.last_timeout_ms, 120000);
 }
 
-/* What crosses in a group of shards is on the same link as what is exchanged: 270 us, and 1 ms. */
+/* What crosses in a group of shards comes before what is exchanged: 270 us, and 1 ms. */
 UNIT_TEST(activations_are_on_the_wire)
 {
+    const struct alpha_beta_times long_chain = { .chain_s = 0.001, .link_s = 0.0005 };
     struct made_probe p;
 
     make(&p, 1, 2, 1);
-    p.env.activations_s = 0.001;
+    p.env.activations = long_chain;
     assert_near(limits_of(&p).wire_s, 0.00127);
     make(&p, 1, 2, 1);
-    p.env.activations_s = 0.001;
+    p.env.activations = long_chain;
     p.env.wire = (struct wire_plan){ 0 }; /* one group: each shard is of one worker alone */
     assert_near(limits_of(&p).wire_s, 0.001);
+}
+
+/* With overlap latencies pass together, and the bytes of a link one after the other: 2 messages of 39.96 us, and 0.5
+ * ms. The last message, of 90 us, comes after all activations. Regression: 1.09 of the bound was reached. */
+UNIT_TEST(activations_cross_while_gradients_do)
+{
+    const struct alpha_beta_times activations = { .chain_s = 0.0001, .link_s = 0.0005 };
+    struct made_probe p;
+
+    make(&p, 1, 2, 1);
+    p.env.activations = activations;
+    p.env.overlaps = true;
+    assert_near(limits_of(&p).wire_s, 0.0005);
+    make(&p, 1, 2, 1);
+    p.env.activations = activations;
+    p.env.overlaps = p.env.has_one_link = true;
+    assert_near(limits_of(&p).wire_s, 0.0005 + 2 * 39.96e-6);
+    make(&p, 1, 2, 1);
+    p.env.activations = activations;
+    p.env.overlaps = p.env.has_one_link = true;
+    p.env.wire.n_last = 1;
+    assert_near(limits_of(&p).wire_s, 0.0005 + 90e-6);
 }
 
 /* A cold gradient of a slow network is in no limit: 30 s of pages to touch, then 2 s each. */

@@ -108,6 +108,8 @@ static enum rc find_hosts_of_collective(struct rank *r)
     enum rc rc;
 
     TRY(world_host_group(r->world, NULL, &host, &n_hosts));
+    r->has_one_link =
+        n_hosts == (int)n_ranks || (n_hosts == 1 && rank_is_virtual(r) && job->cluster.local_sharing != SHARING_NONE);
     if (!(caps & COLL_CIRCLE) && n_ranks > 2 && n_hosts < (int)n_ranks) {
         r->has_other_pairs = n_hosts > 1;
         r->has_no_wire_limit = rank_is_virtual(r) && job->cluster.local_sharing != SHARING_RANK;

@@ -10,6 +10,7 @@
  * steps it keeps the running means. */
 enum { N_KEPT_STATES = 3 };
 
+struct alpha_beta_times;
 struct feed_client;
 struct rank_pipe;
 struct rank_shard;
@@ -53,6 +54,7 @@ struct rank {            /* everything one rank owns while it trains */
                   in the memory of hosts; else NULL */
     bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid */
     bool has_other_pairs;   /* pairs of the collective are not the neighbours, and some pairs are on a host */
+    bool has_one_link;      /* of a collective: all that a rank sends is on the same link */
     bool has_cores;         /* each thread of each worker has a core: rank_choose_wait() */
     bool ranks_have_cores;  /* likewise each rank, servers included; neither in sim */
     uint64_t step_ns;       /* time of a step, measured by the probe; 0: mode without servers */
@@ -207,7 +209,7 @@ const struct exchange_shard *rank_shard_exchanged(const struct rank *r);
 void rank_shard_be_still(struct rank *r, bool is_still);
 /* Least time to send a micro-batch's activations and their gradients in the group (harness/bench/alpha_beta.h).
  * Collective over the group. Errors: as alpha_beta_measure(). */
-enum rc rank_shard_probe(struct rank *r, double *gather_s, double *scatter_s) MUST_CHECK;
+enum rc rank_shard_probe(struct rank *r, struct alpha_beta_times *gather, struct alpha_beta_times *scatter) MUST_CHECK;
 uint64_t rank_shard_waited_ns(const struct rank *r); /* in all steps, for the other ranks of its group */
 /* Spans of messages in the group; NULL: no timeline. */
 struct span_ring *rank_shard_ring(const struct rank *r);

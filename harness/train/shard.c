@@ -736,7 +736,8 @@ void rank_shard_be_still(struct rank *r, bool is_still)
 }
 
 /* n exchanges one behind the other, each with a message to each of the others, all on the rank's own link. */
-static double least_s(const struct rank_shard *s, const struct alpha_beta *fit, int n, size_t n_elems)
+static struct alpha_beta_times least_times(const struct rank_shard *s, const struct alpha_beta *fit, int n,
+                                           size_t n_elems)
 {
     const double n_messages = (double)n * (s->env.n_shards - 1);
     const size_t B = job_micro_batch_of(&s->job, s->rank->world->rank);
@@ -744,16 +745,16 @@ static double least_s(const struct rank_shard *s, const struct alpha_beta *fit, 
                                     .n_in_turn = n,
                                     .n_on_link = n_messages };
 
-    return n > 0 ? alpha_beta_step_s(fit, &plan) : 0;
+    return n > 0 ? alpha_beta_times(fit, &plan) : (struct alpha_beta_times){ 0 };
 }
 
-enum rc rank_shard_probe(struct rank *r, double *gather_s, double *scatter_s)
+enum rc rank_shard_probe(struct rank *r, struct alpha_beta_times *gather, struct alpha_beta_times *scatter)
 {
     const struct rank_shard *s = r->shard;
     struct alpha_beta fit;
     enum rc rc = RC_OK;
 
-    *gather_s = *scatter_s = 0;
+    *gather = *scatter = (struct alpha_beta_times){ 0 };
     if (!s)
         return RC_OK;
     const struct alpha_beta_env group = { .world = s->group,
@@ -763,8 +764,8 @@ enum rc rank_shard_probe(struct rank *r, double *gather_s, double *scatter_s)
                                           .timeout_ms = train_message_limit_ms(s->whole) };
     const struct shard_traffic *t = &s->job.shard.traffic;
     TRY(alpha_beta_measure(&fit, &group));
-    *gather_s = least_s(s, &fit, t->n_gathers, t->gathered_elems);
-    *scatter_s = least_s(s, &fit, t->n_scatters, t->scattered_elems);
+    *gather = least_times(s, &fit, t->n_gathers, t->gathered_elems);
+    *scatter = least_times(s, &fit, t->n_scatters, t->scattered_elems);
 out:
     return rc;
 }

@@ -653,12 +653,10 @@ static void fill_times(struct stage_times *out, const struct train_job *job, con
         };
 }
 
-enum rc stages_find_bound(double *bound_s, const struct train_job *job, const struct stage_limits *limits,
-                          bool overlaps)
+enum rc stages_find_bound(double *bound_s, const struct train_job *job, const struct stage_limits *limits)
 {
     const struct job_stages *s = &job->stages;
     const int n = s->env.cuts.n_stages;
-    const bool is_behind = !overlaps && train_waits_for_all(job);
     struct stage_times times[NETWORK_MAX_STAGES] = { { 0 } };
     double step_s, longest_s = 0;
     enum rc rc = RC_OK;
@@ -669,7 +667,7 @@ enum rc stages_find_bound(double *bound_s, const struct train_job *job, const st
         const bool is_known = stages_have_profile(job) || limits[i].forward_s > 0;
         if (!is_known || isnan(limits[i].exchange_s))
             return RC_OK;
-        times[i].tail_s = is_behind ? limits[i].exchange_s : 0;
+        times[i].tail_s = train_waits_for_all(job) && !limits[i].overlaps ? limits[i].exchange_s : 0;
         longest_s = larger(longest_s, limits[i].exchange_s);
     }
     TRY(stage_least_period(&step_s, times, s->env.schedule, n, job->opts.accumulate));

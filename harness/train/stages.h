@@ -57,6 +57,7 @@ struct stage_limits {             /* of one stage, measured; seconds */
     double pass_s;                /* of a tensor to it, after the latency */
     double gather_s, scatter_s;   /* of a micro-batch in a shard group, forward and backward; 0: it has none */
     double exchange_s; /* of its gradients among its replicas, per step, by itself; 0: no replicas; NaN: not known */
+    bool overlaps;     /* it exchanges while it computes */
 };
 
 /* The least time of a step: the longest path through the schedule (models/engine/stage.h). Times are the
@@ -68,8 +69,7 @@ struct stage_limits {             /* of one stage, measured; seconds */
  * own times a run cannot beat this bound: none of its actions took less, and more actions make no path shorter. The
  * bound then shows what links, exchange and variation in computing add to the schedule, not whether stages compute as
  * fast as possible. NaN: no times are known, or an exchange time is not. limits: [stages]. RC_NOMEM. */
-enum rc stages_find_bound(double *bound_s, const struct train_job *job, const struct stage_limits *limits,
-                          bool overlaps) MUST_CHECK;
+enum rc stages_find_bound(double *bound_s, const struct train_job *job, const struct stage_limits *limits) MUST_CHECK;
 /* Do the stages' compute times come from a profile, not from the run itself? */
 bool stages_have_profile(const struct train_job *job);
 /* Samples per second of one rank that computes the whole network alone, by the profile; NaN: no profile. */

@@ -157,7 +157,8 @@ static struct stage_limits limits_of(const struct train_job *job, const struct t
                                   .pass_s = share * r->pipe_pass_s,
                                   .gather_s = r->gather_s,
                                   .scatter_s = r->scatter_s,
-                                  .exchange_s = l->wire_s > l->server_s || isnan(l->wire_s) ? l->wire_s : l->server_s };
+                                  .exchange_s = l->wire_s > l->server_s || isnan(l->wire_s) ? l->wire_s : l->server_s,
+                                  .overlaps = r->overlap.overlaps };
 }
 
 /* Gradients that a worker of this stage sent in a step, the mean of them; NaN: not known. */
@@ -231,7 +232,7 @@ static enum rc gather(struct train_stages_run *run, struct world *pipe, const st
     run->whole.flops_per_sample = flops;
     run->whole.memory = most_memory(figures, run->n_stages);
     note_moved(result, figures, run->n_stages, job->opts.accumulate);
-    TRY(stages_find_bound(&result->pipe_bound_s, job, limits, result->overlap.overlaps));
+    TRY(stages_find_bound(&result->pipe_bound_s, job, limits));
     run->result = *result;
     *result = (struct train_result){ 0 };
 out:
