@@ -14,6 +14,7 @@
 struct arena {
     char *base;
     size_t n_bytes, n_used_bytes, n_mapped_bytes;
+    void *traced; /* NULL but under AddressSanitizer */
 };
 
 enum { ARENA_ALIGN_BYTES = 64 };

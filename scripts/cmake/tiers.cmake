@@ -46,11 +46,13 @@ gradmark_names(GRADMARK_NIGHTLY [[
     scripts\.(measure\.(pytorch|horovod|commit)|gpu_acceptance|same_results|reframe) cli\.lab\.all
 ]])
 
-# One sanitizer for each room. Of memory: rooms that parse bytes, own memory in odd ways, or emulate a device. Of threads:
-# rooms whose ranks share memory. The reports of the others come from the rooms that they stand on.
+# One sanitizer for each room. Of memory: rooms that parse bytes, own memory in odd ways, or emulate a device; of others one
+# test that opens and closes all that they allocate. Of threads: rooms whose ranks share memory. The reports of the others
+# come from the rooms that they stand on.
 gradmark_names(GRADMARK_ADDRESS [[
     (base|cluster|data|report|measure|models|bench|labs|verbs|cuda|nccl)\..* accept\.(criteria|acceptance|rank_order_files|host_list|heat_map).*
     compute\.(registry|allocation|suite|emulated|narrow).* campaign\.(kept|recorded|reload|page|published|diff).*
+    accept\.blame allreduce\.[a-z-]*\.inproc\.3
     .*fuzz.* net\.(zmq_(address|files|frame|gate)|curve_keys|byte_ring|shm_lines) ps\.(wire_and_server|push_body|copy|rogue)
     world\.(beat_frame|tcp\.(stream|gang|hub)|span\..*) train\.checkpoint allreduce\.nccl\..*
 ]])
