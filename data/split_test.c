@@ -142,6 +142,28 @@ UNIT_TEST(concentration_orders)
     assert_true(mean[3] > 0.6);
 }
 
+/* Once all labels are used up of which a worker has a share above 0, it draws of all that are left. */
+UNIT_TEST(shares_of_0_leave_all_labels)
+{
+    const struct dataset *d = *state;
+    size_t count[MOST_PARTS][N_CLASSES];
+    int most_labels = 0;
+    struct split s;
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        open_split(&s, d, "dirichlet:0.001", MOST_PARTS, seed);
+        count_labels(count, &s, d);
+        for (int i = 0; i < MOST_PARTS; i++) {
+            int n_labels = 0;
+            for (int c = 0; c < N_CLASSES; c++)
+                n_labels += count[i][c] > 0;
+            most_labels = n_labels > most_labels ? n_labels : most_labels;
+        }
+        split_close(&s);
+    }
+    assert_true(most_labels >= 6);
+}
+
 /* A first worker's shares have the moments of a Dirichlet distribution: mean 1/10, variance 0.09 / (10 A + 1). */
 UNIT_TEST(shares_have_their_variance)
 {

@@ -64,18 +64,18 @@ UNIT_TEST(a_resumed_run_goes_on_alike)
     (void)unlink(path);
 }
 
-/* Worker 1 of 2 has the samples 8 to 15 of each 16, in parts of 2. */
+/* Worker 1 of 2 has the samples 12 to 23 of each 24, in parts of 3. */
 UNIT_TEST(the_order_of_a_worker)
 {
     struct train_job job = { 0 };
 
-    assert_int_equal(kit_prepare(&job, "--model lenet --mode allreduce --workers 2 --batch 8 --accumulate 4"), RC_OK);
+    assert_int_equal(kit_prepare(&job, "--model lenet --mode allreduce --workers 2 --batch 12 --accumulate 4"), RC_OK);
     const struct batch_order order = job_batch_order(&job, 1);
-    const uint64_t taken[] = { 8, 10, 12, 14, 24, 26, 28, 30, 40 };
-    assert_int_equal(job_micro_batch_of(&job, 1), 2);
-    assert_int_equal(job_most_micro_batch(&job), 2);
+    const uint64_t taken[] = { 12, 15, 18, 21, 36, 39, 42, 45, 60 };
+    assert_int_equal(job_micro_batch_of(&job, 1), 3);
+    assert_int_equal(job_most_micro_batch(&job), 3);
     for (size_t i = 0; i + 1 < sizeof taken / sizeof *taken; i++)
-        assert_int_equal(batch_order_next(&order, taken[i], 2), taken[i + 1]);
+        assert_int_equal(batch_order_next(&order, taken[i], 3), taken[i + 1]);
     train_job_free(&job);
     assert_int_equal(kit_prepare(&job, "--model lenet --mode allreduce --workers 2 --batch 8"), RC_OK);
     const struct batch_order whole = job_batch_order(&job, 1);
