@@ -7,6 +7,7 @@
 
 #include "harness/base/text.h"
 #include "harness/measure/interval.h"
+#include "harness/measure/sorted.h"
 
 #define NARROW_RATIO 0.02 /* half an interval, over the mean, that more repeats need not narrow */
 
@@ -50,13 +51,6 @@ bool repeats_open(const struct repeats *r, const struct criteria *c)
     return r->n < c->least_repeats_count || !(i.high - i.low <= 2 * NARROW_RATIO * i.mean);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double sizes_link_rate(const struct tournament *t, int from, int to)
 {
     double rate[ACCEPT_MAX_REPEATS];
@@ -69,7 +63,7 @@ double sizes_link_rate(const struct tournament *t, int from, int to)
     }
     if (n == 0)
         return NAN;
-    qsort(rate, (size_t)n, sizeof *rate, ascending);
+    sorted_make(rate, (size_t)n);
     return n % 2 == 1 ? rate[n / 2] : 0.5 * (rate[n / 2 - 1] + rate[n / 2]);
 }
 

@@ -15,6 +15,7 @@
 
 #include "harness/accept/metrics.h"
 #include "harness/accept/trainings.h"
+#include "harness/measure/sorted.h"
 
 enum { LEAST_PARTS = 10 };
 
@@ -25,17 +26,10 @@ struct parts {      /* of the soak so far; rank 0 */
     struct step_parts *last; /* [n_ranks]: of the last one; NULL: nobody asks for it */
 };
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Changes the order of x. */
 static double median(double *x, size_t n)
 {
-    qsort(x, n, sizeof *x, ascending);
+    sorted_make(x, n);
     return n % 2 == 1 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 

@@ -12,6 +12,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/rng.h"
+#include "harness/measure/sorted.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
 
@@ -322,13 +323,6 @@ static struct totals total(const struct trial_result *r, int n)
     return t;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Of the trials whose only faults are of this kind and were found; NaN: none. scratch[n] */
 static double median_found_after_s(const struct trial_result *r, int n, int kind, double *scratch)
 {
@@ -339,7 +333,7 @@ static double median_found_after_s(const struct trial_result *r, int n, int kind
             scratch[n_found++] = r[i].found_after_s;
     if (n_found == 0)
         return NAN;
-    qsort(scratch, (size_t)n_found, sizeof *scratch, compare_doubles);
+    sorted_make(scratch, (size_t)n_found);
     return scratch[(n_found - 1) / 2];
 }
 

@@ -10,13 +10,7 @@
 #include <stdlib.h>
 
 #include "harness/measure/interval.h"
-
-static int compare_doubles(const void *p, const void *q)
-{
-    const double a = *(const double *)p, b = *(const double *)q;
-
-    return (a > b) - (a < b);
-}
+#include "harness/measure/sorted.h"
 
 /* out[0 .. return - 1] := the finite ones of x, in order. */
 static int take_finite(double out[ACCEPT_MAX_REPEATS], const double *x, int n, size_t stride)
@@ -40,7 +34,7 @@ double finite_median(const double *x, int n, size_t stride, int *n_finite)
     double finite[ACCEPT_MAX_REPEATS];
 
     *n_finite = take_finite(finite, x, n, stride);
-    qsort(finite, (size_t)*n_finite, sizeof *finite, compare_doubles);
+    sorted_make(finite, (size_t)*n_finite);
     return median_of_sorted(finite, *n_finite);
 }
 

@@ -9,15 +9,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/measure/sorted.h"
+
 /* A base that is less than so much of the least time is not that of these times. */
 #define LEAST_BASE_RATIO 0.5
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* The second L-moment of X of mean 1: half of what two draws differ by. */
 static double scale_of(enum cluster_jitter kind)
@@ -70,7 +65,7 @@ struct jitter_fit jitter_fit_of(double *t_s, size_t n)
     double mean_s = 0, rising_s = 0;
 
     assert(n >= 2);
-    qsort(t_s, n, sizeof *t_s, ascending);
+    sorted_make(t_s, n);
     for (size_t i = 0; i < n; i++) {
         mean_s += t_s[i] / (double)n;
         rising_s += t_s[i] * ((double)i / (double)(n - 1)) / (double)n;

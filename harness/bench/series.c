@@ -8,6 +8,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "harness/measure/sorted.h"
+
 enum { N_COLD = 1, MIN_REPEATS = 3, MIN_LONG_REPEATS = 2 };
 
 #define SHARE_NS UINT64_C(60000000)
@@ -49,15 +51,8 @@ void series_add(struct series *s, struct world *w, uint64_t started_ns)
     s->value_s[s->n_values++] = (double)(now_ns - started_ns) * 1e-9;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double series_quantile_s(struct series *s, double quantile_ratio)
 {
-    qsort(s->value_s, (size_t)s->n_values, sizeof *s->value_s, ascending);
+    sorted_make(s->value_s, (size_t)s->n_values);
     return s->value_s[(int)((double)(s->n_values - 1) * quantile_ratio)];
 }

@@ -13,6 +13,7 @@
 #include "harness/labs/array.h"
 #include "harness/labs/lesson.h"
 #include "harness/labs/parts.h"
+#include "harness/measure/sorted.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
 
@@ -98,13 +99,6 @@ void training_close(struct training_path *t)
     *t = (struct training_path){ .point = NULL };
 }
 
-static int in_order(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 enum rc training_median_step_s(double *out_s, const struct training_path *t)
 {
     const size_t n = t->n_points - 1;
@@ -114,7 +108,7 @@ enum rc training_median_step_s(double *out_s, const struct training_path *t)
         return rc_raise(RC_NOMEM, "no memory for the durations of %zu steps", n);
     for (size_t i = 0; i < n; i++)
         step_s[i] = t->point[i + 1].time_s - t->point[i].time_s;
-    qsort(step_s, n, sizeof *step_s, in_order);
+    sorted_make(step_s, n);
     *out_s = n == 0 ? 0 : n % 2 ? step_s[n / 2] : (step_s[n / 2 - 1] + step_s[n / 2]) / 2;
     free(step_s);
     return RC_OK;
