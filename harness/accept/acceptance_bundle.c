@@ -110,16 +110,11 @@ static void set_field(struct record *r, const struct field *f, const void *from)
 
 static enum rc save_fields(struct saver *s, const struct fields *fields, const void *from)
 {
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = record_open(fields->kind);
 
-    TRY(record_open(&r, fields->kind));
     for (const struct field *f = fields->field; f->key; f++)
         set_field(r, f, from);
-    TRY(save_record(s, &r));
-out:
-    record_close(&r);
-    return rc;
+    return save_record(s, &r);
 }
 
 /* n structs of n_bytes each */
@@ -135,65 +130,58 @@ out:
 
 static enum rc save_stages(struct saver *s, const struct acceptance *a)
 {
-    struct record *r = NULL;
     enum rc rc = RC_OK;
 
     for (int i = 0; i < ACCEPT_N_STAGES; i++) {
-        TRY(record_open(&r, fields_stage.kind));
+        struct record *r = record_open(fields_stage.kind);
         record_text(r, "stage", accept_stage_name((enum accept_stage)i));
         for (const struct field *f = fields_stage.field; f->key; f++)
             set_field(r, f, &a->stage[i]);
         TRY(save_record(s, &r));
     }
 out:
-    record_close(&r);
     return rc;
 }
 
 static enum rc save_ranks(struct saver *s, const struct acceptance *a)
 {
     uint64_t *node = malloc((size_t)a->n_ranks * sizeof *node);
-    struct record *r = NULL;
     enum rc rc = RC_OK;
 
     if (!node)
         FAIL(RC_NOMEM, "no memory for %d ranks", a->n_ranks);
     for (int i = 0; i < a->n_ranks; i++)
         node[i] = (uint64_t)a->node_of_rank[i];
-    TRY(record_open(&r, "ranks"));
+    struct record *r = record_open("ranks");
     record_u64_array(r, "node_of_rank", node, (size_t)a->n_ranks);
-    TRY(save_record(s, &r));
+    rc = save_record(s, &r);
 out:
     free(node);
-    record_close(&r);
     return rc;
 }
 
 static enum rc save_metric(struct saver *s, const struct acceptance *a, const struct rank_metric *m)
 {
-    struct record *r = NULL;
     enum rc rc = RC_OK;
 
     for (int rank = 0; rank < a->n_ranks; rank++) {
-        TRY(record_open(&r, "metric"));
+        struct record *r = record_open("metric");
         record_text(r, "metric", m->name);
         record_i64(r, "rank", rank);
         record_f64_array(r, m->name, m->value + (size_t)rank * (size_t)m->n_repeats, (size_t)m->n_repeats);
         TRY(save_record(s, &r));
     }
 out:
-    record_close(&r);
     return rc;
 }
 
 static enum rc save_tournament(struct saver *s, const struct tournament *t)
 {
     const size_t n = (size_t)t->n_nodes;
-    struct record *r = NULL;
     enum rc rc = RC_OK;
 
     for (int i = 0; i < t->n_repeats * t->n_nodes; i++) {
-        TRY(record_open(&r, "pairs"));
+        struct record *r = record_open("pairs");
         record_i64(r, "repeat", i / t->n_nodes);
         record_i64(r, "from", i % t->n_nodes);
         record_f64_array(r, "bytes_per_s", t->bytes_per_s + (size_t)i * n, n);
@@ -205,7 +193,6 @@ static enum rc save_tournament(struct saver *s, const struct tournament *t)
         TRY(save_record(s, &r));
     }
 out:
-    record_close(&r);
     return rc;
 }
 
@@ -213,14 +200,13 @@ out:
 static enum rc save_rank_orders(struct saver *s, const struct acceptance *a)
 {
     uint64_t *rank = malloc((size_t)a->n_ranks * sizeof *rank);
-    struct record *r = NULL;
     enum rc rc = RC_OK;
 
     if (!rank)
         FAIL(RC_NOMEM, "no memory for %d ranks", a->n_ranks);
     for (int k = 0; k < ACCEPT_N_RANK_ORDERS && a->rank_order[RANK_ORDER_LAUNCHER].rank; k++) {
         const struct rank_order *o = &a->rank_order[k];
-        TRY(record_open(&r, fields_rank_order.kind));
+        struct record *r = record_open(fields_rank_order.kind);
         record_text(r, "order", accept_rank_order_name(k));
         for (int i = 0; o->rank && i < a->n_ranks; i++)
             rank[i] = (uint64_t)o->rank[i];
@@ -231,7 +217,6 @@ static enum rc save_rank_orders(struct saver *s, const struct acceptance *a)
     }
 out:
     free(rank);
-    record_close(&r);
     return rc;
 }
 

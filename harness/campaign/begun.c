@@ -247,10 +247,10 @@ static enum rc make_plan(struct record **out, const struct sweep *s)
     if (!l)
         FAIL(RC_NOMEM, "no memory for a command line");
     TRY(add_words(l, s));
-    TRY(record_open(&r, "plan"));
+    r = record_open("plan");
     record_text_array(r, "arguments", (const char *const *)l->argv, (size_t)l->n);
     record_u64(r, "ranks_count", s->launcher.name ? (uint64_t)s->launcher.n_ranks : 0);
-    TRY(digest_record(r, s->inputs.of, s->inputs.n));
+    digest_record(r, s->inputs.of, s->inputs.n);
     TRY(begun_record_facts(r));
     TRY(add_points(r, &s->campaign));
     *out = r;
@@ -269,7 +269,7 @@ enum rc sweep_write_manifest(const struct sweep *s, struct record **options, boo
     enum rc rc;
 
     TRY(make_plan(&plan, s));
-    TRY(record_open(&r, "campaign"));
+    r = record_open("campaign");
     record_child(r, "options", options);
     record_u64(r, "points_count", c->n_points);
     record_u64(r, "launches_per_point_count", campaign_most_launches(c));
@@ -421,13 +421,12 @@ void begun_close(struct begun *k)
 /* What manifest_fill() writes now; and the environment as in the plan. */
 static enum rc facts_now(json_t **out, bool is_virtual)
 {
-    struct record *r = NULL;
+    struct record *r = record_open(NULL);
     char *text = NULL;
     size_t n_bytes = 0;
     FILE *to = NULL;
     enum rc rc;
 
-    TRY(record_open(&r, NULL));
     manifest_fill(r, is_virtual);
     TRY(add_environment(r)); /* in the place of manifest_fill()'s */
     to = open_memstream(&text, &n_bytes);

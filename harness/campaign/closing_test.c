@@ -29,7 +29,7 @@ static char *closing_with(struct sweep *s, enum rc launched, bool charts, enum r
     struct record *options = NULL;
 
     printed_begin(&p);
-    assert_int_equal(record_open(&options, "options"), RC_OK);
+    options = record_open("options");
     record_u64(options, "a-count", 42);
     *rc = sweep_finish(s, launched, &options, charts, p.to);
     record_close(&options);

@@ -35,36 +35,28 @@ static void write_key(char *out, const struct kept_simulations *k, const struct 
     }
 }
 
-static enum rc add_loads(struct record *r, const struct simulation *s)
+static void add_loads(struct record *r, const struct simulation *s)
 {
-    struct record *loads = NULL, *load = NULL;
-    enum rc rc;
+    struct record *loads = record_open(NULL);
 
-    TRY(record_open(&loads, NULL));
     for (int i = 0; i < N_LOADS; i++) {
-        TRY(record_open(&load, NULL));
+        struct record *load = record_open(NULL);
         record_i64(load, "index", s->load[i].index);
         record_f64(load, "busy_s", s->load[i].busy_s);
         record_u64(load, "bytes", s->load[i].n_bytes);
         record_child(loads, load_kind_name(i), &load);
     }
     record_child(r, "loads", &loads);
-out:
-    record_close(&load);
-    record_close(&loads);
-    return rc;
 }
 
 static enum rc make_record(struct record **out, const struct kept_simulations *k, const struct simulation *s)
 {
     char *key = malloc(KEY_BYTES);
-    struct record *r = NULL;
-    enum rc rc;
 
     if (!key)
-        FAIL(RC_NOMEM, "no memory for the options of a simulation");
+        return rc_raise(RC_NOMEM, "no memory for the options of a simulation");
+    struct record *r = *out = record_open("simulation");
     write_key(key, k, s);
-    TRY(record_open(&r, "simulation"));
     record_text(r, "options", key);
     record_f64(r, "step_s", s->step_s);
     record_f64(r, "step_mean_s", s->step_mean_s);
@@ -75,13 +67,9 @@ static enum rc make_record(struct record **out, const struct kept_simulations *k
     record_i64(r, "hot_server_index", s->hot_server);
     record_f64(r, "staleness_mean_count", s->staleness_mean_count);
     record_f64(r, "network_bytes", s->network_bytes);
-    TRY(add_loads(r, s));
-    *out = r;
-    r = NULL;
-out:
-    record_close(&r);
+    add_loads(r, s);
     free(key);
-    return rc;
+    return RC_OK;
 }
 
 enum rc kept_simulations_add(struct kept_simulations *k, const struct simulation *s)

@@ -13,10 +13,8 @@
 static enum rc print_failure(const struct campaign *c, const struct point *p, size_t block_position, const char *why,
                              FILE *to)
 {
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = record_open("failure");
 
-    TRY(record_open(&r, "failure"));
     for (int a = 0; a < p->n_assigned; a++)
         record_text(r, p->assigned[a].option, p->assigned[a].value);
     record_i64(r, "servers_count", p->n_servers);
@@ -29,8 +27,7 @@ static enum rc print_failure(const struct campaign *c, const struct point *p, si
     }
     if (!c->is_virtual)
         record_u64(r, "session_index", (uint64_t)c->session);
-    TRY(record_print(r, to));
-out:
+    const enum rc rc = record_print(r, to);
     record_close(&r);
     return rc;
 }

@@ -157,15 +157,12 @@ static void record_value(struct record *record, const struct cluster *c, int key
     record_text(record, cluster_keys[key].name, text);
 }
 
-enum rc used_cluster_record(struct record *record, const struct used_cluster *c)
+void used_cluster_record(struct record *record, const struct used_cluster *c)
 {
-    struct record *values = NULL, *assumed = NULL;
+    struct record *values = record_open(NULL), *assumed = record_open(NULL);
     int key[CLUSTER_MAX_KEYS];
     const size_t n = cluster_assumed(&c->cluster, key);
-    enum rc rc;
 
-    TRY(record_open(&values, NULL));
-    TRY(record_open(&assumed, NULL));
     record_text(record, "cluster", c->name);
     record_text(record, "transport", used_cluster_transport(c));
     for (int i = 0; i < CLUSTER_N_KEYS; i++)
@@ -174,10 +171,6 @@ enum rc used_cluster_record(struct record *record, const struct used_cluster *c)
         record_text(assumed, cluster_keys[key[i]].name, c->sources->text[key[i]]);
     record_child(record, "values", &values);
     record_child(record, "assumed", &assumed);
-out:
-    record_close(&assumed);
-    record_close(&values);
-    return rc;
 }
 
 enum rc used_cluster_print_json(const char *option, const char *name, const char *settings)
@@ -188,7 +181,7 @@ enum rc used_cluster_print_json(const char *option, const char *name, const char
 
     TRY(used_cluster_open(&c, option, &(struct cluster_wish){ .name = name, .transport = "" }, settings));
     TRY(report_open(&to, "-"));
-    TRY(used_cluster_record(report_begin(to, "cluster"), &c));
+    used_cluster_record(report_begin(to, "cluster"), &c);
     TRY(report_end(to));
     TRY(report_commit(to));
 out:

@@ -56,7 +56,7 @@ void used_cluster_print_assumed(const struct used_cluster *c, FILE *to);
 /* The same as HTML, with the source of each value. */
 void used_cluster_write_assumed(const struct used_cluster *c, FILE *to);
 /* Put "cluster", "transport", "values" and "assumed" (with sources) into a record. RC_NOMEM. */
-enum rc used_cluster_record(struct record *record, const struct used_cluster *c) MUST_CHECK;
+void used_cluster_record(struct record *record, const struct used_cluster *c);
 /* Write such a record, "cluster", of the description that `option` names to standard output. settings: as above. */
 enum rc used_cluster_print_json(const char *option, const char *name, const char *settings) MUST_CHECK;
 

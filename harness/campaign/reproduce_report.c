@@ -734,15 +734,12 @@ static enum rc write_errors(struct report *to, const struct reproduction *r, boo
 static enum rc write_cluster(struct report *to, const struct reproduction *r, const struct used_cluster *c)
 {
     struct record *record = report_begin(to, "cluster");
-    enum rc rc;
 
-    TRY(used_cluster_record(record, c));
+    used_cluster_record(record, c);
     record_text(record, "system", system_name(c));
     record_u64(record, "bucket_bytes", reproduction_bucket_bytes(r, c));
     record_text(record, "overlap", r->terms->overlap);
-    TRY(report_end(to));
-out:
-    return rc;
+    return report_end(to);
 }
 
 /* J7 */

@@ -24,25 +24,19 @@ out:
     return rc;
 }
 
-static enum rc record_loads(struct record *r, const struct world_cost *cost)
+static void record_loads(struct record *r, const struct world_cost *cost)
 {
-    struct record *loads = NULL, *load = NULL;
-    enum rc rc;
+    struct record *loads = record_open(NULL);
 
     record_u64(r, "network_bytes", cost->network_bytes);
-    TRY(record_open(&loads, NULL));
     for (int k = 0; k < N_LOADS; k++) {
-        TRY(record_open(&load, NULL));
+        struct record *load = record_open(NULL);
         record_i64(load, "index", cost->load[k].index);
         record_f64(load, "busy_s", cost->load[k].busy_s);
         record_u64(load, "bytes", cost->load[k].n_bytes);
         record_child(loads, load_kind_name(k), &load);
     }
     record_child(r, "loads", &loads);
-out:
-    record_close(&load);
-    record_close(&loads);
-    return rc;
 }
 
 enum rc sim_cost_write(FILE *to, const char *verb, const char *path, const struct world_cost *cost)
@@ -55,11 +49,11 @@ enum rc sim_cost_write(FILE *to, const char *verb, const char *path, const struc
     if (cost->real_ns == 0)
         goto out;
     if (path[0]) {
-        TRY(record_open(&r, "sim_cost"));
+        r = record_open("sim_cost");
         record_u64(r, "messages_count", cost->n_messages);
         record_u64(r, "real_ns", cost->real_ns);
         record_f64(r, "messages_per_s", messages_per_s);
-        TRY(record_loads(r, cost));
+        record_loads(r, cost);
         TRY(record_write_file(r, path));
     }
     fprintf(to, "gradmark %s: simulated %llu messages in %.3g s: %.3g messages/s\n", verb,

@@ -22,6 +22,7 @@
 
 #include "harness/base/text.h"
 #include "harness/campaign/command_line.h"
+#include "harness/measure/sorted.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
@@ -33,13 +34,6 @@ static bool is_tuned(const struct sweep *s, const struct point *p)
 }
 
 /* --- which rates --- */
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
 
 static enum rc read_list(struct tuning *t, const char *list)
 {
@@ -55,7 +49,7 @@ static enum rc read_list(struct tuning *t, const char *list)
             return rc_raise(RC_INVAL, "--tune-lr %s: more than %d rates", list, MAX_TUNED_RATES);
         t->rate[t->n_rates++] = rate;
     }
-    qsort(t->rate, (size_t)t->n_rates, sizeof *t->rate, ascending);
+    sorted_make(t->rate, (size_t)t->n_rates);
     for (int i = 1; i < t->n_rates; i++)
         if (t->rate[i] == t->rate[i - 1])
             return rc_raise(RC_INVAL, "--tune-lr %s: %g is there twice", list, t->rate[i]);
@@ -180,14 +174,13 @@ static int best_rate(const struct trial *trial, int n_rates)
 static enum rc print_trials(const struct sweep *s, size_t i, int chosen, FILE *to)
 {
     const struct point *p = &s->campaign.point[i];
-    struct record *r = NULL;
     enum rc rc = RC_OK;
 
-    for (int k = 0; k < s->tuning.n_rates * TUNING_SEEDS; k++) {
+    for (int k = 0; k < s->tuning.n_rates * TUNING_SEEDS && rc == RC_OK; k++) {
         const int rate = k / TUNING_SEEDS, seed = k % TUNING_SEEDS;
         const struct launch_terms terms = trial_terms(s, p, rate, seed);
         const struct trial *t = &s->tuning.trial[i][rate];
-        TRY(record_open(&r, "tuning"));
+        struct record *r = record_open("tuning");
         for (int a = 0; a < p->n_assigned; a++)
             record_text(r, p->assigned[a].option, p->assigned[a].value);
         record_f64(r, "learning_rate", terms.lr);
@@ -197,11 +190,9 @@ static enum rc print_trials(const struct sweep *s, size_t i, int chosen, FILE *t
         record_bool(r, "did_not_learn", t->did_not_learn[seed]);
         record_bool(r, "has_failed", t->has_failed);
         record_bool(r, "is_chosen", rate == chosen);
-        TRY(record_print(r, to));
+        rc = record_print(r, to);
         record_close(&r);
     }
-out:
-    record_close(&r);
     return rc;
 }
 

@@ -161,16 +161,11 @@ void digests_free(struct digests *d)
     *d = (struct digests){ .of = NULL };
 }
 
-enum rc digest_record(struct record *r, const struct digest *of, size_t n)
+void digest_record(struct record *r, const struct digest *of, size_t n)
 {
-    struct record *child = NULL;
-    enum rc rc;
+    struct record *child = record_open(NULL);
 
-    TRY(record_open(&child, NULL));
     for (size_t i = 0; i < n; i++)
         record_text(child, of[i].name, of[i].sha256);
     record_child(r, DIGEST_KEY, &child);
-out:
-    record_close(&child);
-    return rc;
 }

@@ -191,18 +191,14 @@ static void record_variable(struct record *r, const char *variable)
 
 void environment_record(struct record *r, char *const *variables)
 {
-    struct record *child = NULL;
+    struct record *child = record_open(NULL);
     struct kept kept = { .n = 0 };
 
     for (char *const *v = variables; v && *v; v++)
         if (is_recorded(*v))
             keep(&kept, *v);
-    if (record_open(&child, NULL) == RC_OK) {
-        for (size_t i = 0; i < kept.n; i++)
-            record_variable(child, kept.variable[i]);
-        record_child(r, "environment", &child);
-    } else {
-        record_null(r, "environment");
-    }
+    for (size_t i = 0; i < kept.n; i++)
+        record_variable(child, kept.variable[i]);
+    record_child(r, "environment", &child);
     record_u64(r, "environment_left_out_count", kept.n_left_out);
 }

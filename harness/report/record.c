@@ -101,8 +101,13 @@ static void check(struct record *r, const char *key, const json_t *value)
                  key, r->kind->name);
 }
 
+/* Ends value. */
 static void set(struct record *r, const char *key, json_t *value)
 {
+    if (!r) {
+        json_decref(value);
+        return;
+    }
     if (value)
         check(r, key, value);
     if (!value || json_object_set_new(r->object, key, value) != 0)
@@ -122,18 +127,13 @@ static void begin(struct record *r, const char *kind)
     record_text(r, "kind", kind);
 }
 
-enum rc record_open(struct record **out, const char *kind)
+struct record *record_open(const char *kind)
 {
     struct record *r = calloc(1, sizeof *r);
 
     if (r)
         begin(r, kind);
-    if (!r || !r->object) {
-        record_close(&r);
-        return rc_raise(RC_NOMEM, "no memory for a record");
-    }
-    *out = r;
-    return RC_OK;
+    return r;
 }
 
 void record_close(struct record **r)
@@ -219,11 +219,12 @@ void record_text_array(struct record *r, const char *key, const char *const *val
 
 void record_child(struct record *r, const char *key, struct record **child)
 {
-    if ((*child)->failed)
+    if (r && (!*child || (*child)->failed))
         r->failed = true;
-    if (!r->bug[0])
+    if (r && *child && !r->bug[0])
         memcpy(r->bug, (*child)->bug, sizeof r->bug);
-    set(r, key, json_incref((*child)->object));
+    if (*child)
+        set(r, key, json_incref((*child)->object));
     record_close(child);
 }
 
@@ -235,7 +236,7 @@ static int append(const char *bytes, size_t n_bytes, void *to)
 /* One record and a line feed. */
 static enum rc dump(const struct record *r, FILE *to, size_t flags)
 {
-    if (r->failed)
+    if (!r || r->failed)
         return rc_raise(RC_NOMEM, "no memory for all keys of a record");
     if (json_dump_callback(r->object, append, to, flags | JSON_REAL_PRECISION(17)) != 0 || fputc('\n', to) == EOF)
         return rc_raise(RC_IO, "a record could not be written: %s", strerror(errno));

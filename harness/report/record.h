@@ -24,11 +24,11 @@
 struct record; /* one JSON object, keys in the order they were set */
 struct report; /* one JSON-lines file that is being written */
 
-/* kind: "manifest", "step", "summary", ...; becomes the first key. NULL: no such key, for child records. RC_NOMEM. */
-enum rc record_open(struct record **out, const char *kind) MUST_CHECK;
+/* kind: "manifest", "step", "summary", ...; becomes the first key. NULL: no such key, for child records. Lack of memory
+ * for it, or for a key, is an error of whatever writes the record: nothing else has to look. NULL is such a record. */
+struct record *record_open(const char *kind);
 void record_close(struct record **r); /* NULL-safe, nulls */
-/* Set a key; a failed allocation is remembered and reported by record_write(). */
-/* A value above INT64_MAX becomes the nearest real, because JSON readers stop at INT64_MAX. */
+/* Set a key. A value above INT64_MAX becomes the nearest real, because JSON readers stop at INT64_MAX. */
 void record_u64(struct record *r, const char *key, uint64_t value);
 void record_i64(struct record *r, const char *key, int64_t value);
 void record_f64(struct record *r, const char *key, double value); /* NaN, inf -> null */

@@ -292,7 +292,9 @@ static enum rc write_timeline(struct rank *r)
     ring[EXCHANGE_N_RINGS + 1] = rank_shard_ring(r);
     job_stages_role(role, sizeof role, r->job, rank_is_worker(r));
     if (w->rank == 0) {
-        TRY(train_manifest(&facts, r->job));
+        facts = train_manifest(r->job);
+        if (!facts)
+            FAIL(RC_NOMEM, "no memory for the facts of the timeline");
         if (r->result.n_messages)
             record_u64(facts, "messages_sum_ns", messages_sum_ns(&r->result));
     }

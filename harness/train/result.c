@@ -514,10 +514,9 @@ static void record_profile(struct record *r, const struct profile *p)
 }
 
 /* What is trained, on what, in how much memory. */
-static enum rc record_work(struct record *r, const struct train_job *job)
+static void record_work(struct record *r, const struct train_job *job)
 {
-    struct record *memory = NULL, *profile = NULL;
-    enum rc rc;
+    struct record *memory = record_open(NULL);
 
     record_u64(r, "params_count", job->n_params);
     record_u64(r, "running_means_and_variances_count", job->n_state);
@@ -525,27 +524,19 @@ static enum rc record_work(struct record *r, const struct train_job *job)
     record_text(r, "dataset", job->dataset ? job->dataset->name : NULL);
     record_u64(r, "train_samples_count", job->dataset ? job->dataset->n_train : 0);
     record_u64(r, "test_samples_count", job->dataset ? job->dataset->n_test : 0);
-    TRY(record_open(&memory, NULL));
     record_memory(memory, job);
     record_child(r, "planned_memory", &memory);
     if (job->profile) {
-        TRY(record_open(&profile, NULL));
+        struct record *profile = record_open(NULL);
         record_profile(profile, job->profile);
         record_child(r, "profile", &profile);
     }
-out:
-    record_close(&memory);
-    record_close(&profile);
-    return rc;
 }
 
-enum rc train_manifest(struct record **out, const struct train_job *job)
+struct record *train_manifest(const struct train_job *job)
 {
-    struct record *r = NULL, *options = NULL, *cluster = NULL;
-    enum rc rc;
+    struct record *r = record_open("manifest"), *options = record_open("options");
 
-    TRY(record_open(&r, "manifest"));
-    TRY(record_open(&options, "options"));
     record_options(options, train_run_table, &job->opts);
     record_options(options, train_opt_table, &job->opts);
     for (int k = 0; k < TRAIN_N_KINDS; k++)
@@ -553,31 +544,22 @@ enum rc train_manifest(struct record **out, const struct train_job *job)
             record_module_options(options, job->used[k], module_options(&job->opts.modules, train_kinds, job->used[k]));
     record_child(r, "options", &options);
     record_for_lessons(r, job);
-    TRY(record_work(r, job));
+    record_work(r, job);
     if (is_virtual(job)) {
-        TRY(record_open(&cluster, "cluster"));
+        struct record *cluster = record_open("cluster");
         record_cluster(cluster, &job->cluster);
         record_child(r, "cluster", &cluster);
     }
-    TRY(digest_record(r, job->input, job->n_inputs));
+    digest_record(r, job->input, job->n_inputs);
     manifest_fill(r, is_virtual(job)); /* train.L4 */
-    *out = r;
-    r = NULL;
-out:
-    record_close(&cluster);
-    record_close(&options);
-    record_close(&r);
-    return rc;
+    return r;
 }
 
 static enum rc write_manifest(struct report *to, const struct train_job *job)
 {
-    struct record *r = NULL;
-    enum rc rc;
+    struct record *r = train_manifest(job);
+    const enum rc rc = report_write(to, r);
 
-    TRY(train_manifest(&r, job));
-    TRY(report_write(to, r));
-out:
     record_close(&r);
     return rc;
 }

@@ -466,8 +466,8 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job,
                         const struct train_result *r) MUST_CHECK;
 
 /* Facts of a run that are known before it begins: options, work, cluster, and in real worlds this machine. The caller
- * closes *out. */
-enum rc train_manifest(struct record **out, const struct train_job *job) MUST_CHECK;
+ * closes it. */
+struct record *train_manifest(const struct train_job *job);
 /* Write manifest, step, rank, staleness and summary records. */
 enum rc train_write(struct report *to, const struct train_job *job, const struct train_result *r,
                     const struct train_summary *s) MUST_CHECK;

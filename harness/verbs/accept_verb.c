@@ -183,26 +183,18 @@ struct test { /* shared by the ranks of this process */
     struct accept_start start;
 };
 
-static enum rc manifest_of(struct record **out, const struct test *t)
+static struct record *manifest_of(const struct test *t)
 {
     const struct verb_call *call = t->call;
-    struct record *r = NULL, *options = NULL;
-    enum rc rc;
+    struct record *r = record_open("accept"), *options = record_open("options");
 
-    TRY(record_open(&options, "options"));
     for (int i = 0; i < call->n_groups; i++)
         record_options(options, call->group[i].table, call->group[i].into);
-    TRY(record_open(&r, "accept"));
     record_text(r, "criteria_file", call->operand[0]);
     record_text(r, "injected", t->opts->inject);
     record_child(r, "options", &options);
     manifest_fill(r, machine_is_virtual(t->machine));
-    *out = r;
-    r = NULL;
-out:
-    record_close(&options);
-    record_close(&r);
-    return rc;
+    return r;
 }
 
 /* What a test leaves, whatever ends it: acceptance_begin(). Rank 0. */
@@ -211,7 +203,7 @@ static enum rc begin_report(const struct test *t)
     struct record *manifest = NULL;
     enum rc rc;
 
-    TRY(manifest_of(&manifest, t));
+    manifest = manifest_of(t);
     TRY(acceptance_begin(t->terms.criteria, manifest, t->start.folder));
 out:
     record_close(&manifest);
@@ -302,7 +294,7 @@ static enum rc write_ended(const struct test *t)
     char why[RC_MESSAGE_BYTES];
     enum rc rc;
 
-    TRY(manifest_of(&manifest, t));
+    manifest = manifest_of(t);
     TRY(acceptance_write(&t->result, t->terms.criteria, manifest, t->start.folder));
     printf("page: %s/report.html\n", t->start.folder);
 out:

@@ -57,29 +57,24 @@ out:
 
 /* --- records --- */
 
-static enum rc options_of(struct record **out, const struct verb_call *call)
+static struct record *options_of(const struct verb_call *call)
 {
-    enum rc rc;
+    struct record *r = record_open("options");
 
-    TRY(record_open(out, "options"));
     for (int i = 0; i < call->n_groups; i++) {
         const struct opt_group *group = &call->group[i];
         if (group->module)
-            record_module_options(*out, group->module, group->into);
+            record_module_options(r, group->module, group->into);
         else
-            record_options(*out, group->table, group->into);
+            record_options(r, group->table, group->into);
     }
-out:
-    return rc;
+    return r;
 }
 
-static enum rc manifest_of(struct record **to, const struct comm_output *out, const struct verb_call *call)
+static struct record *manifest_of(const struct comm_output *out, const struct verb_call *call)
 {
-    struct record *r = NULL, *options = NULL;
-    enum rc rc;
+    struct record *r = record_open("manifest"), *options = options_of(call);
 
-    TRY(options_of(&options, call));
-    TRY(record_open(&r, "manifest"));
     record_text(r, "verb", "comm");
     record_text(r, "type", call->operand[0]);
     record_child(r, "options", &options);
@@ -91,12 +86,7 @@ static enum rc manifest_of(struct record **to, const struct comm_output *out, co
         out->record_own(r, out->about);
     record_text(r, "ended", out->end->why[0] ? out->end->why : NULL);
     manifest_fill(r, out->is_virtual);
-    *to = r;
-    r = NULL;
-out:
-    record_close(&options);
-    record_close(&r);
-    return rc;
+    return r;
 }
 
 static enum rc write_records(const struct comm_output *out, const struct record *manifest, const char *path)
@@ -182,7 +172,7 @@ enum rc comm_output_report(const struct comm_output *out, struct verb_call *call
     enum rc rc;
 
     TRY(print(out, call));
-    TRY(manifest_of(&manifest, out, call));
+    manifest = manifest_of(out, call);
     if (o->records[0])
         TRY(write_records(out, manifest, o->records));
     if (call->output.json)

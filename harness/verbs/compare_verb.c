@@ -182,20 +182,18 @@ static enum rc check_options(const struct verb_call *call)
 }
 
 /* As resolved: the world that was chosen, the model that plays the profile, one launch in simulated time. */
-static enum rc manifest_options(struct record **out, const struct compare_opts *given, const struct sweep *s)
+static struct record *manifest_options(const struct compare_opts *given, const struct sweep *s)
 {
+    struct record *r = record_open("options");
     struct compare_opts o = *given;
-    enum rc rc;
 
     o.model = s->axis[0].values;
     o.mode = s->axis[1].values;
     o.layout = strcmp(s->axis[2].option, LAYOUT_AXIS) == 0 ? s->axis[2].values : "";
     o.launches = s->campaign.n_launches_wanted;
-    TRY(record_open(out, "options"));
-    record_options(*out, compare_table, &o);
-    record_options(*out, train_opt_table, &s->train);
-out:
-    return rc;
+    record_options(r, compare_table, &o);
+    record_options(r, train_opt_table, &s->train);
+    return r;
 }
 
 /* The folder of a new campaign, or of `begun`; rank 0. */
@@ -210,7 +208,7 @@ static enum rc open_files(struct sweep *s, const struct compare_opts *o, struct 
         TRY(sweep_reopen_files(s, begun));
     } else
         TRY(sweep_open_files(s, o->results, o->name));
-    TRY(manifest_options(&options, o, s));
+    options = manifest_options(o, s);
     TRY(sweep_write_manifest(s, &options, false));
 out:
     record_close(&options);
@@ -427,7 +425,7 @@ static enum rc run_campaign(struct verb_call *call, struct begun *begun, bool an
     const enum rc launched = launch_all(&s, call);
     if (s.launcher.rank == 0) {
         progress_fini(&s.progress, wait_clock_ns());
-        TRY(manifest_options(&options, o, &s));
+        options = manifest_options(o, &s);
         rc = sweep_finish(&s, launched, &options, o->charts, stdout);
         if (o->page)
             TRY(add_page(&s.campaign, rc));

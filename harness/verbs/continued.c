@@ -106,10 +106,10 @@ static enum rc make_plan(struct record **out, const struct verb_call *call)
         FAIL(RC_NOMEM, "no memory for a command line");
     TRY(add_words(l, call));
     TRY(find_inputs(&inputs, call));
-    TRY(record_open(&r, "plan"));
+    r = record_open("plan");
     record_text_array(r, "arguments", (const char *const *)l->argv, (size_t)l->n);
     record_u64(r, "ranks_count", 0);
-    TRY(digest_record(r, inputs.of, inputs.n));
+    digest_record(r, inputs.of, inputs.n);
     TRY(begun_record_facts(r));
     *out = r;
     r = NULL;
@@ -158,7 +158,7 @@ enum rc continued_write_plan(const struct continued *c, const struct verb_call *
 
     TRY(find_working_folder(here));
     TRY(make_plan(&plan, call));
-    TRY(record_open(&r, call->verb->name));
+    r = record_open(call->verb->name);
     record_text(r, "working_folder", here);
     record_text(r, "continued_despite", c->despite[0] ? c->despite : NULL);
     record_child(r, "plan", &plan);

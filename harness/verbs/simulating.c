@@ -126,14 +126,12 @@ static enum rc record_failures(struct record *r, const struct simulation_set *se
 enum rc simulating_write_manifest(const struct verb_call *call, const char *folder, const char *despite,
                                   const struct simulation_set *set)
 {
-    struct record *r = NULL, *options = NULL;
+    struct record *r = record_open(call->verb->name), *options = record_open("options");
     char path[FOLDER_BYTES + 32];
     enum rc rc;
 
-    TRY(record_open(&options, "options"));
     for (int i = 0; i < call->n_groups; i++)
         record_group(options, &call->group[i]);
-    TRY(record_open(&r, call->verb->name));
     record_text(r, "operand", call->operand[0]);
     record_child(r, "options", &options);
     if (despite[0])
@@ -144,7 +142,6 @@ enum rc simulating_write_manifest(const struct verb_call *call, const char *fold
     snprintf(path, sizeof path, "%s/manifest.json", folder);
     TRY(record_write_file(r, path));
 out:
-    record_close(&options);
     record_close(&r);
     return rc;
 }

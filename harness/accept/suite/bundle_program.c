@@ -51,9 +51,8 @@ int main(int argc, char **argv)
     } else {
         kit_acceptance(&a, atoi(argv[1]));
     }
-    rc = record_open(&manifest, "manifest");
-    if (rc == RC_OK)
-        rc = acceptance_write(&a, &criteria, manifest, argv[2]);
+    manifest = record_open("manifest");
+    rc = acceptance_write(&a, &criteria, manifest, argv[2]);
     if (rc != RC_OK)
         fprintf(stderr, "bundle_program: %s\n", rc_message());
     record_close(&manifest);
