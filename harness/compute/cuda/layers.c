@@ -20,9 +20,17 @@ struct layer_args layer_no_args(void)
     return a;
 }
 
-void layer_log(struct compute *base, const char *name, cuda_run_fn *run, const struct layer_args *a)
+static void run_layer(struct cuda_compute *c, const void *args)
 {
-    cuda_log_call(cuda_of(base), name, run, a, sizeof *a);
+    const struct layer_args *a = args;
+
+    a->run(c, a);
+}
+
+void layer_log(struct compute *base, const char *name, layer_run_fn *run, struct layer_args *a)
+{
+    a->run = run;
+    cuda_log_call(cuda_of(base), name, run_layer, a, sizeof *a);
 }
 
 static cuda_stream stream_of(struct cuda_compute *c)
@@ -40,7 +48,7 @@ static void set_window(struct layer_args *a, const struct window *g, int out_h, 
     a->op.window = w;
 }
 
-static void log_pool(struct compute *c, const char *name, cuda_run_fn *run, const struct pool_forward *op, int out_h,
+static void log_pool(struct compute *c, const char *name, layer_run_fn *run, const struct pool_forward *op, int out_h,
                      int out_w)
 {
     struct layer_args a = layer_no_args();
@@ -53,7 +61,7 @@ static void log_pool(struct compute *c, const char *name, cuda_run_fn *run, cons
     layer_log(c, name, run, &a);
 }
 
-static void log_pool_grad(struct compute *c, const char *name, cuda_run_fn *run, const struct pool_grad *op, int out_h,
+static void log_pool_grad(struct compute *c, const char *name, layer_run_fn *run, const struct pool_grad *op, int out_h,
                           int out_w)
 {
     struct layer_args a = layer_no_args();
@@ -66,10 +74,8 @@ static void log_pool_grad(struct compute *c, const char *name, cuda_run_fn *run,
     layer_log(c, name, run, &a);
 }
 
-static void run_max_pool(struct cuda_compute *c, const void *args)
+static void run_max_pool(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_max_pool(a->out[0], a->packed, a->argmax, a->in[0], &a->op.window, stream_of(c));
 }
 
@@ -78,10 +84,8 @@ void cuda_op_max_pool(struct compute *c, const struct pool_forward *op)
     log_pool(c, "max_pool", run_max_pool, op, window_out_h(&op->window), window_out_w(&op->window));
 }
 
-static void run_max_pool_grad(struct cuda_compute *c, const void *args)
+static void run_max_pool_grad(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_max_pool_grad(a->out[0], a->in[0], a->argmax, a->add != 0, &a->op.window, stream_of(c));
 }
 
@@ -90,10 +94,8 @@ void cuda_op_max_pool_grad(struct compute *c, const struct pool_grad *op)
     log_pool_grad(c, "max_pool_grad", run_max_pool_grad, op, window_out_h(&op->window), window_out_w(&op->window));
 }
 
-static void run_avg_pool(struct cuda_compute *c, const void *args)
+static void run_avg_pool(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_avg_pool(a->out[0], a->packed, a->in[0], &a->op.window, stream_of(c));
 }
 
@@ -102,10 +104,8 @@ void cuda_op_avg_pool(struct compute *c, const struct pool_forward *op)
     log_pool(c, "avg_pool", run_avg_pool, op, window_out_h(&op->window), window_out_w(&op->window));
 }
 
-static void run_avg_pool_grad(struct cuda_compute *c, const void *args)
+static void run_avg_pool_grad(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_avg_pool_grad(a->out[0], a->in[0], a->add != 0, &a->op.window, stream_of(c));
 }
 
@@ -114,10 +114,8 @@ void cuda_op_avg_pool_grad(struct compute *c, const struct pool_grad *op)
     log_pool_grad(c, "avg_pool_grad", run_avg_pool_grad, op, window_out_h(&op->window), window_out_w(&op->window));
 }
 
-static void run_adaptive_pool(struct cuda_compute *c, const void *args)
+static void run_adaptive_pool(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_adaptive_pool(a->out[0], a->packed, a->in[0], &a->op.window, stream_of(c));
 }
 
@@ -126,10 +124,8 @@ void cuda_op_adaptive_pool(struct compute *c, const struct pool_forward *op)
     log_pool(c, "adaptive_pool", run_adaptive_pool, op, op->out_h, op->out_w);
 }
 
-static void run_adaptive_pool_grad(struct cuda_compute *c, const void *args)
+static void run_adaptive_pool_grad(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_adaptive_pool_grad(a->out[0], a->in[0], a->add != 0, &a->op.window, stream_of(c));
 }
 
@@ -145,10 +141,8 @@ static bool grow_for_sums(struct compute *c, const char *name, size_t C, size_t 
     return cuda_scratch_grow(cuda_of(c), name, cuda_sums_bytes(C, n));
 }
 
-static void run_conv_bias_grad(struct cuda_compute *c, const void *args)
+static void run_conv_bias_grad(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_conv_bias_grad(&a->op.bias_grad, c->scratch, stream_of(c));
 }
 
@@ -171,10 +165,8 @@ static void set_norm(struct batch_norm *out, const struct batch_norm *s)
     out->relu = s->relu;
 }
 
-static void run_batch_norm(struct cuda_compute *c, const void *args)
+static void run_batch_norm(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_batch_norm(&a->op.norm, c->scratch, stream_of(c));
 }
 
@@ -197,10 +189,8 @@ void cuda_op_batch_norm(struct compute *c, const struct batch_norm_forward *op)
         layer_log(c, "batch_norm", run_batch_norm, &a);
 }
 
-static void run_batch_norm_fold(struct cuda_compute *c, const void *args)
+static void run_batch_norm_fold(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_batch_norm_fold(&a->op.fold, stream_of(c));
 }
 
@@ -218,10 +208,8 @@ void cuda_op_batch_norm_fold(struct compute *c, const struct batch_norm_fold *op
     layer_log(c, "batch_norm_fold", run_batch_norm_fold, &a);
 }
 
-static void run_batch_norm_grad(struct cuda_compute *c, const void *args)
+static void run_batch_norm_grad(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_batch_norm_grad(&a->op.norm_grad, c->scratch, stream_of(c));
 }
 

@@ -9,8 +9,13 @@
 
 #include "harness/compute/cuda/cuda.h"
 
+struct layer_args;
+/* Queues the kernel of a logged call. */
+typedef void layer_run_fn(struct cuda_compute *c, const struct layer_args *a);
+
 /* The arrays and numbers of an operation, in the order of compute.h. */
 struct layer_args {
+    layer_run_fn *run; /* set by layer_log() */
     float *out[3];
     const float *in[2];
     uint8_t *argmax;
@@ -34,6 +39,6 @@ struct layer_args {
 };
 
 struct layer_args layer_no_args(void);
-void layer_log(struct compute *base, const char *name, cuda_run_fn *run, const struct layer_args *a);
+void layer_log(struct compute *base, const char *name, layer_run_fn *run, struct layer_args *a);
 
 #endif

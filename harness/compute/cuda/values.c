@@ -10,10 +10,20 @@
 #include "harness/compute/cuda/cuda.h"
 #include "harness/compute/cuda/layers.h"
 
-static void run_dropout(struct cuda_compute *c, const void *args)
+/* An operation with one result, at most one operand, and sizes n. */
+static void log_values(struct compute *c, const char *name, layer_run_fn *run, float *out, const float *in,
+                       const size_t n[3])
 {
-    const struct layer_args *a = args;
+    struct layer_args a = layer_no_args();
 
+    a.out[0] = out;
+    a.in[0] = in;
+    memcpy(a.n, n, sizeof a.n);
+    layer_log(c, name, run, &a);
+}
+
+static void run_dropout(struct cuda_compute *c, const struct layer_args *a)
+{
     cuda_dropout(a->out[0], a->n[0], a->number, a->key, cuda_device_stream(c->device));
 }
 
@@ -33,118 +43,69 @@ void cuda_op_dropout(struct compute *base, float *x, size_t n, float keep_ratio,
     layer_log(base, "dropout", run_dropout, &a);
 }
 
-static void run_swap_axes(struct cuda_compute *c, const void *args)
+static void run_swap_axes(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_swap_axes(a->out[0], a->in[0], a->n[0], a->n[1], a->n[2], cuda_device_stream(c->device));
 }
 
 void cuda_op_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner)
 {
-    struct layer_args a = layer_no_args();
-
-    a.out[0] = out;
-    a.in[0] = in;
-    a.n[0] = n_a;
-    a.n[1] = n_b;
-    a.n[2] = n_inner;
-    layer_log(c, "swap_axes", run_swap_axes, &a);
+    log_values(c, "swap_axes", run_swap_axes, out, in, (const size_t[3]){ n_a, n_b, n_inner });
 }
 
-static void run_bias_add(struct cuda_compute *c, const void *args)
+static void run_bias_add(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_bias_add(a->out[0], a->in[0], a->n[0], a->n[1], a->n[2], cuda_device_stream(c->device));
 }
 
 void cuda_op_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner)
 {
-    struct layer_args a = layer_no_args();
-
-    a.out[0] = y;
-    a.in[0] = bias;
-    a.n[0] = outer;
-    a.n[1] = n;
-    a.n[2] = inner;
-    layer_log(c, "bias_add", run_bias_add, &a);
+    log_values(c, "bias_add", run_bias_add, y, bias, (const size_t[3]){ outer, n, inner });
 }
 
-static void run_bias_grad(struct cuda_compute *c, const void *args)
+static void run_bias_grad(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_bias_grad(a->out[0], a->in[0], a->n[0], a->n[1], a->n[2], cuda_device_stream(c->device));
 }
 
 void cuda_op_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)
 {
-    struct layer_args a = layer_no_args();
-
-    a.out[0] = dbias;
-    a.in[0] = dy;
-    a.n[0] = outer;
-    a.n[1] = n;
-    a.n[2] = inner;
-    layer_log(c, "bias_grad", run_bias_grad, &a);
+    log_values(c, "bias_grad", run_bias_grad, dbias, dy, (const size_t[3]){ outer, n, inner });
 }
 
-static void run_relu_grad(struct cuda_compute *c, const void *args)
+static void run_relu_grad(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_relu_grad(a->out[0], a->in[0], a->n[0], cuda_device_stream(c->device));
 }
 
 void cuda_op_relu_grad(struct compute *c, float *dx, const float *x, size_t n)
 {
-    struct layer_args a = layer_no_args();
-
-    a.out[0] = dx;
-    a.in[0] = x;
-    a.n[0] = n;
-    layer_log(c, "relu_grad", run_relu_grad, &a);
+    log_values(c, "relu_grad", run_relu_grad, dx, x, (const size_t[3]){ n });
 }
 
-static void run_zero(struct cuda_compute *c, const void *args)
+static void run_zero(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     if (a->n[0] > 0)
         cuda_device_zero(c->device, a->out[0], a->n[0] * sizeof(float));
 }
 
 void cuda_op_zero(struct compute *c, float *x, size_t n)
 {
-    struct layer_args a = layer_no_args();
-
-    a.out[0] = x;
-    a.n[0] = n;
-    layer_log(c, "zero", run_zero, &a);
+    log_values(c, "zero", run_zero, x, NULL, (const size_t[3]){ n });
 }
 
-static void run_accumulate(struct cuda_compute *c, const void *args)
+static void run_accumulate(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_accumulate(a->out[0], a->in[0], a->n[0], cuda_device_stream(c->device));
 }
 
 void cuda_op_accumulate(struct compute *c, float *y, const float *x, size_t n)
 {
-    struct layer_args a = layer_no_args();
-
-    a.out[0] = y;
-    a.in[0] = x;
-    a.n[0] = n;
-    layer_log(c, "accumulate", run_accumulate, &a);
+    log_values(c, "accumulate", run_accumulate, y, x, (const size_t[3]){ n });
 }
 
-static void run_sgd_step(struct cuda_compute *c, const void *args)
+static void run_sgd_step(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_sgd_step(a->out[0], a->out[1], a->in[0], a->n[0], &a->op.sgd, cuda_device_stream(c->device));
 }
 
@@ -164,10 +125,8 @@ void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, siz
     cuda_log_flush(own);
 }
 
-static void run_adagrad_step(struct cuda_compute *c, const void *args)
+static void run_adagrad_step(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_adagrad_step(a->out[0], a->out[1], a->in[0], a->n[0], &a->op.adagrad, cuda_device_stream(c->device));
 }
 
@@ -187,10 +146,8 @@ void cuda_op_adagrad_step(struct compute *c, float *p, float *sum, const float *
     cuda_log_flush(own);
 }
 
-static void run_adam_step(struct cuda_compute *c, const void *args)
+static void run_adam_step(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_adam_step(a->out[0], a->out[1], a->out[2], a->in[0], a->n[0], &a->op.adam, cuda_device_stream(c->device));
 }
 
@@ -226,10 +183,8 @@ static struct cuda_result *result_slot(struct cuda_compute *c, double *loss, siz
     return c->results + c->n_pending++;
 }
 
-static void run_softmax_xent(struct cuda_compute *c, const void *args)
+static void run_softmax_xent(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_softmax_xent(&a->op.xent, &a->result->loss, &a->result->n_correct, c->scratch, cuda_device_stream(c->device));
 }
 
@@ -251,10 +206,8 @@ void cuda_op_softmax_xent(struct compute *base, const struct softmax_xent *op)
     layer_log(base, "softmax_xent", run_softmax_xent, &a);
 }
 
-static void run_mean_square(struct cuda_compute *c, const void *args)
+static void run_mean_square(struct cuda_compute *c, const struct layer_args *a)
 {
-    const struct layer_args *a = args;
-
     cuda_mean_square(&a->result->loss, a->out[0], a->in[0], a->in[1], a->n[0], c->scratch,
                      cuda_device_stream(c->device));
 }
