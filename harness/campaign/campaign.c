@@ -17,6 +17,7 @@
 #include "harness/base/hold.h"
 #include "harness/base/text.h"
 #include "harness/exchange/consistency.h"
+#include "harness/report/record.h"
 #include "harness/train/job_batch.h"
 
 enum rc campaign_open(struct campaign *c, const char *results_dir, const char *name)
@@ -82,13 +83,6 @@ out:
     return rc;
 }
 
-static double number_at(const json_t *record, const char *key)
-{
-    const json_t *value = json_object_get(record, key);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 static bool has_text(const json_t *record, const char *key, const char *text)
 {
     const char *value = json_string_value(json_object_get(record, key));
@@ -130,10 +124,10 @@ static void read_summary(struct launch *out, const json_t *r)
         .never_settled = has_text(r, "steady_state", steady_state_text(STEADY_NONE)),
         .session = (int)json_integer_value(json_object_get(r, "session_index")),
     };
-#define READ(member, key) out->member = number_at(r, key);
+#define READ(member, key) out->member = record_number(r, key);
     LAUNCH_FIGURES(READ)
 #undef READ
-    part_waiting(out, number_at(r, "layout_waited_ratio"));
+    part_waiting(out, record_number(r, "layout_waited_ratio"));
 }
 
 static void read_encryption(struct point *p, const json_t *r)
@@ -171,10 +165,10 @@ static enum rc add_to_curve(struct curve *c, const json_t *r)
         if (!seconds || !samples || !loss)
             return rc_raise(RC_NOMEM, "no memory for %zu points of a loss curve", n_room);
     }
-    const double wall_s = number_at(r, "wall_s");
-    c->seconds[n] = isnan(wall_s) ? number_at(r, "virtual_s") : wall_s;
-    c->samples_count[n] = number_at(r, "samples_count");
-    c->loss[n] = number_at(r, "loss");
+    const double wall_s = record_number(r, "wall_s");
+    c->seconds[n] = isnan(wall_s) ? record_number(r, "virtual_s") : wall_s;
+    c->samples_count[n] = record_number(r, "samples_count");
+    c->loss[n] = record_number(r, "loss");
     c->n_points++;
     return RC_OK;
 }
@@ -269,7 +263,7 @@ enum rc point_read_record(struct point *p, const json_t *r)
         p->lowers_stale = has_text(r, "lr_staleness", lr_staleness_text(LR_STALENESS_INVERSE));
         p->servers_beside = json_is_true(json_object_get(r, "servers_beside_workers"));
     } else if (strcmp(kind, "step") == 0) {
-        p->learning_rate = number_at(r, "learning_rate");
+        p->learning_rate = record_number(r, "learning_rate");
         TRY(add_to_curve(&p->curve[p->n_launches], r));
     }
 out:
@@ -296,7 +290,7 @@ static enum rc take_record(const struct campaign *c, struct taking *t, json_t *r
     TRY(point_read_record(t->p, r));
     if (is_summary) {
         t->has_summary = true;
-        t->campaign_s = number_at(r, "campaign_s");
+        t->campaign_s = record_number(r, "campaign_s");
         t->n_hosts = (long)json_integer_value(json_object_get(r, "hosts_count"));
         t->summary = t->to ? json_incref(r) : NULL;
         goto out;

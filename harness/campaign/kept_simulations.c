@@ -102,31 +102,24 @@ out:
 
 /* --- reading --- */
 
-static double number_of(const json_t *record, const char *key)
-{
-    const json_t *value = json_object_get(record, key);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 static void take_figures(struct simulation *s, const json_t *r)
 {
     const char *hot = json_string_value(json_object_get(r, "hot_tensor"));
     const json_t *loads = json_object_get(r, "loads");
 
-    s->step_s = number_of(r, "step_s");
-    s->step_mean_s = number_of(r, "step_mean_s");
-    s->compute_s = number_of(r, "compute_s");
-    s->exposed_s = number_of(r, "exposed_s");
-    s->imbalance_ratio = number_of(r, "imbalance_ratio");
+    s->step_s = record_number(r, "step_s");
+    s->step_mean_s = record_number(r, "step_mean_s");
+    s->compute_s = record_number(r, "compute_s");
+    s->exposed_s = record_number(r, "exposed_s");
+    s->imbalance_ratio = record_number(r, "imbalance_ratio");
     s->hot_server = (int)json_integer_value(json_object_get(r, "hot_server_index"));
-    s->staleness_mean_count = number_of(r, "staleness_mean_count");
-    s->network_bytes = number_of(r, "network_bytes");
+    s->staleness_mean_count = record_number(r, "staleness_mean_count");
+    s->network_bytes = record_number(r, "network_bytes");
     snprintf(s->hot_tensor, sizeof s->hot_tensor, "%s", hot ? hot : "");
     for (int i = 0; i < N_LOADS; i++) {
         const json_t *load = json_object_get(loads, load_kind_name(i));
         s->load[i] = (struct link_load){ .index = (int)json_integer_value(json_object_get(load, "index")),
-                                         .busy_s = number_of(load, "busy_s"),
+                                         .busy_s = record_number(load, "busy_s"),
                                          .n_bytes = (uint64_t)json_integer_value(json_object_get(load, "bytes")) };
     }
 }

@@ -8,6 +8,7 @@
 
 #include "harness/base/text.h"
 #include "harness/campaign/campaign.h"
+#include "harness/report/record.h"
 
 bool point_has_layout(const struct point *p)
 {
@@ -101,18 +102,11 @@ void point_layout_name(char *out, const struct campaign *c, const struct point *
         snprintf(out, LAYOUT_NAME_BYTES, "%s", text);
 }
 
-static double number_at(const json_t *record, const char *key)
-{
-    const json_t *value = json_object_get(record, key);
-
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
 /* What is no pipeline and has no shards moves gradients alone; one worker alone none. */
 void point_read_layout(struct point *p, const json_t *r)
 {
     const char *text = json_string_value(json_object_get(r, "layout"));
-    const double sent_bytes = number_at(r, "sent_bytes_per_step");
+    const double sent_bytes = record_number(r, "sent_bytes_per_step");
     struct layout layout;
 
     if (text && layout_parse(&layout, text) == RC_OK) {
@@ -121,13 +115,13 @@ void point_read_layout(struct point *p, const json_t *r)
     }
     rc_clear();
     p->moves = (struct layout_facts){
-        .activations_bytes = text ? number_at(r, "activations_bytes_per_step") : 0,
-        .gradients_bytes = text                                     ? number_at(r, "gradients_bytes_per_step")
+        .activations_bytes = text ? record_number(r, "activations_bytes_per_step") : 0,
+        .gradients_bytes = text                                     ? record_number(r, "gradients_bytes_per_step")
                            : isnan(sent_bytes) && p->n_workers == 1 ? 0
                                                                     : sent_bytes,
-        .memory_bytes = number_at(r, "worker_memory_bytes"),
-        .bubble_ratio = number_at(r, "bubble_ratio"),
-        .imbalance_ratio = number_at(r, "stage_imbalance_ratio"),
+        .memory_bytes = record_number(r, "worker_memory_bytes"),
+        .bubble_ratio = record_number(r, "bubble_ratio"),
+        .imbalance_ratio = record_number(r, "stage_imbalance_ratio"),
     };
 }
 

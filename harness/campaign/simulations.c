@@ -15,6 +15,7 @@
 #include "harness/base/hold.h"
 #include "harness/campaign/kept_simulations.h"
 #include "harness/report/progress.h"
+#include "harness/report/record.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
 #include "harness/world/thread_pool.h"
@@ -69,28 +70,21 @@ enum rc simulation_add(struct simulation *s, const char *fmt, ...)
     return RC_OK;
 }
 
-static double number_of(const json_t *record, const char *key)
-{
-    const json_t *value = json_object_get(record, key);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* n_workers: whose steps_per_s, of all, is known. */
 static void take_summary(struct simulation *s, const json_t *record, int n_workers, double steps_per_s)
 {
     const char *hot = json_string_value(json_object_get(record, "hot_tensor"));
 
     s->step_s = s->is_at_own_rates
-                    ? number_of(record, "global_batch_count") / number_of(record, "throughput_samples_per_s")
-                    : number_of(record, "virtual_s") / s->n_steps;
-    s->step_mean_s = number_of(record, "step_mean_s");
-    if (s->is_at_own_rates && n_workers > 0 && !(number_of(record, "late_gradients_count") > 0))
-        s->step_s = fmax(n_workers / steps_per_s, number_of(record, "limit_server_s"));
-    s->compute_s = number_of(record, "compute_s");
-    s->imbalance_ratio = number_of(record, "imbalance_ratio");
+                    ? record_number(record, "global_batch_count") / record_number(record, "throughput_samples_per_s")
+                    : record_number(record, "virtual_s") / s->n_steps;
+    s->step_mean_s = record_number(record, "step_mean_s");
+    if (s->is_at_own_rates && n_workers > 0 && !(record_number(record, "late_gradients_count") > 0))
+        s->step_s = fmax(n_workers / steps_per_s, record_number(record, "limit_server_s"));
+    s->compute_s = record_number(record, "compute_s");
+    s->imbalance_ratio = record_number(record, "imbalance_ratio");
     s->hot_server = (int)json_integer_value(json_object_get(record, "hot_server_index"));
-    s->staleness_mean_count = number_of(record, "staleness_mean_count");
+    s->staleness_mean_count = record_number(record, "staleness_mean_count");
     snprintf(s->hot_tensor, sizeof s->hot_tensor, "%s", hot ? hot : "");
 }
 
@@ -110,7 +104,7 @@ static enum rc take_records(struct simulation *s, const char *path)
         const char *role = json_string_value(json_object_get(record, "role"));
         if (kind && strcmp(kind, "rank") == 0 && role && strcmp(role, "worker") == 0) {
             n_workers++;
-            steps_per_s += 1 / number_of(record, "step_mean_s");
+            steps_per_s += 1 / record_number(record, "step_mean_s");
         }
         if (kind && strcmp(kind, "summary") == 0)
             take_summary(s, record, n_workers, steps_per_s);
@@ -127,12 +121,12 @@ static enum rc take_loads(struct simulation *s, const char *path)
     const json_t *loads = json_object_get(file, "loads");
     enum rc rc = RC_OK;
 
-    s->network_bytes = number_of(file, "network_bytes") / s->n_steps;
+    s->network_bytes = record_number(file, "network_bytes") / s->n_steps;
     for (int k = 0; k < N_LOADS && rc == RC_OK; k++) {
         const json_t *load = json_object_get(loads, load_kind_name(k));
         s->load[k] = (struct link_load){
             .index = (int)json_integer_value(json_object_get(load, "index")),
-            .busy_s = number_of(load, "busy_s") / s->n_steps,
+            .busy_s = record_number(load, "busy_s") / s->n_steps,
             .n_bytes = (uint64_t)json_integer_value(json_object_get(load, "bytes")) / (uint64_t)s->n_steps,
         };
         if (isnan(s->load[k].busy_s))

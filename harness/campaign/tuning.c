@@ -23,6 +23,7 @@
 #include "harness/base/text.h"
 #include "harness/campaign/command_line.h"
 #include "harness/measure/sorted.h"
+#include "harness/report/record.h"
 #include "harness/world/stop.h"
 #include "harness/world/wait.h"
 
@@ -136,9 +137,8 @@ static enum rc read_trial(double *loss, bool *did_not_learn, const char *path)
     while ((r = json_loadf(from, JSON_DISABLE_EOF_CHECK, &error)) != NULL) {
         const char *kind = json_string_value(json_object_get(r, "kind"));
         if (kind && strcmp(kind, "summary") == 0) {
-            const json_t *last = json_object_get(r, "loss_last");
             const char *learned = json_string_value(json_object_get(r, "learned"));
-            *loss = json_is_number(last) ? json_number_value(last) : NAN;
+            *loss = record_number(r, "loss_last");
             *did_not_learn = learned && strcmp(learned, learned_word(LEARNED_NO)) == 0;
             has_summary = true;
         }
@@ -221,12 +221,12 @@ enum rc sweep_retake_trial(struct sweep *s, const struct json_t *r, bool *is_who
     struct point *p = campaign_point_of(&s->campaign, r);
     const size_t i = p ? (size_t)(p - s->campaign.point) : 0;
     const int rate = t->n_retaken / TUNING_SEEDS, seed = t->n_retaken % TUNING_SEEDS;
-    const json_t *loss = json_object_get(r, "loss_last"), *lr = json_object_get(r, "learning_rate");
+    const json_t *lr = json_object_get(r, "learning_rate");
 
     if (!p || !is_tuned(s, p) || rate >= t->n_rates || t->trial[i][0].is_kept ||
         json_number_value(lr) != rate_of(s, p, rate))
         return rc_raise(RC_MISMATCH, "a trial of a rate is none of this campaign's");
-    t->trial[i][rate].loss[seed] = json_is_number(loss) ? json_number_value(loss) : NAN;
+    t->trial[i][rate].loss[seed] = record_number(r, "loss_last");
     t->trial[i][rate].did_not_learn[seed] = json_is_true(json_object_get(r, "did_not_learn"));
     t->trial[i][rate].has_failed = json_is_true(json_object_get(r, "has_failed"));
     if (json_is_true(json_object_get(r, "is_chosen")))

@@ -14,19 +14,12 @@
 #include "harness/base/file.h"
 #include "harness/labs/array.h"
 #include "harness/labs/lesson.h"
+#include "harness/report/record.h"
 #include "harness/world/wait.h"
 
 enum { PATH_BYTES = 4096 };
 
 /* --- reading --- */
-
-/* NaN: null, or not there. */
-static double number_of(const json_t *r, const char *key)
-{
-    const json_t *value = json_object_get(r, key);
-
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
 
 static bool is_text(const json_t *r, const char *key, const char *text)
 {
@@ -38,9 +31,9 @@ static bool is_text(const json_t *r, const char *key, const char *text)
 /* virtual_s in world sim, wall_s in all others: a record has one of both. */
 static double time_of(const json_t *r)
 {
-    const double virtual_s = number_of(r, "virtual_s");
+    const double virtual_s = record_number(r, "virtual_s");
 
-    return isnan(virtual_s) ? number_of(r, "wall_s") : virtual_s;
+    return isnan(virtual_s) ? record_number(r, "wall_s") : virtual_s;
 }
 
 static enum rc add_round(struct training_record *t, size_t *n_room, const json_t *r)
@@ -50,9 +43,9 @@ static enum rc add_round(struct training_record *t, size_t *n_room, const json_t
     if (!point)
         return RC_NOMEM;
     t->point = point;
-    t->point[t->n_points++] = (struct loss_point){ .samples_count = number_of(r, "samples_count"),
+    t->point[t->n_points++] = (struct loss_point){ .samples_count = record_number(r, "samples_count"),
                                                    .time_s = time_of(r),
-                                                   .loss = number_of(r, "loss") };
+                                                   .loss = record_number(r, "loss") };
     return RC_OK;
 }
 
@@ -64,9 +57,9 @@ static enum rc add_worker(struct training_record *t, size_t *n_room, const json_
     if (!worker)
         return RC_NOMEM;
     t->worker = worker;
-    t->worker[t->n_workers++] = (struct worker_figures){ .compute_s = number_of(r, "compute_s"),
-                                                         .wait_s = number_of(r, "wait_s"),
-                                                         .batch_count = number_of(r, "part_batch_count") };
+    t->worker[t->n_workers++] = (struct worker_figures){ .compute_s = record_number(r, "compute_s"),
+                                                         .wait_s = record_number(r, "wait_s"),
+                                                         .batch_count = record_number(r, "part_batch_count") };
     return RC_OK;
 }
 
@@ -74,21 +67,21 @@ static enum rc add_stage(struct training_record *t, const json_t *r, const char 
 {
     if (t->n_stages == TRAINING_MOST_STAGES)
         return rc_raise(RC_MISMATCH, "%s: more than %d records of stages", path, TRAINING_MOST_STAGES);
-    t->stage[t->n_stages++] = (struct stage_figures){ .held_count = number_of(r, "held_micro_batches_count"),
-                                                      .activations_bytes = number_of(r, "activations_bytes") };
+    t->stage[t->n_stages++] = (struct stage_figures){ .held_count = record_number(r, "held_micro_batches_count"),
+                                                      .activations_bytes = record_number(r, "activations_bytes") };
     return RC_OK;
 }
 
 static void take_summary(struct training_record *t, const json_t *r)
 {
     t->run_s = time_of(r);
-    t->step_s = number_of(r, "step_mean_s");
-    t->exposed_comm_s = number_of(r, "exposed_comm_s");
-    t->throughput_samples_per_s = number_of(r, "throughput_samples_per_s");
-    t->seconds_to_target_s = number_of(r, "seconds_to_target_loss_s");
-    t->samples_to_target_count = number_of(r, "samples_to_target_loss_count");
-    t->staleness_mean_count = number_of(r, "staleness_mean_count");
-    t->accuracy_ratio = number_of(r, "accuracy_ratio");
+    t->step_s = record_number(r, "step_mean_s");
+    t->exposed_comm_s = record_number(r, "exposed_comm_s");
+    t->throughput_samples_per_s = record_number(r, "throughput_samples_per_s");
+    t->seconds_to_target_s = record_number(r, "seconds_to_target_loss_s");
+    t->samples_to_target_count = record_number(r, "samples_to_target_loss_count");
+    t->staleness_mean_count = record_number(r, "staleness_mean_count");
+    t->accuracy_ratio = record_number(r, "accuracy_ratio");
 }
 
 static enum rc read_lines(struct training_record *t, FILE *from, const char *path)

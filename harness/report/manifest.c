@@ -104,10 +104,7 @@ static void fill_machine(struct record *r)
     manifest_cpu_model(text, sizeof text);
     record_text(r, "cpu_model", known(text));
     record_u64(r, "cores_count", cores_count());
-    if (n_pages > 0 && page_bytes > 0)
-        record_u64(r, "memory_bytes", (uint64_t)n_pages * (uint64_t)page_bytes);
-    else
-        record_null(r, "memory_bytes");
+    record_count(r, "memory_bytes", n_pages > 0 && page_bytes > 0, (uint64_t)n_pages * (uint64_t)page_bytes);
     manifest_date(text, sizeof text);
     record_text(r, "date_utc", known(text));
 }

@@ -181,6 +181,18 @@ void record_null(struct record *r, const char *key)
     set(r, key, json_null());
 }
 
+void record_count(struct record *r, const char *key, bool is_known, uint64_t value)
+{
+    set(r, key, is_known ? u64_value(value) : json_null());
+}
+
+double record_number(const struct json_t *record, const char *key)
+{
+    const json_t *value = json_object_get(record, key);
+
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
 void record_u64_array(struct record *r, const char *key, const uint64_t *value, size_t n)
 {
     json_t *array = json_array();

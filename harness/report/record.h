@@ -35,11 +35,16 @@ void record_f64(struct record *r, const char *key, double value); /* NaN, inf ->
 void record_bool(struct record *r, const char *key, bool value);
 void record_text(struct record *r, const char *key, const char *value); /* NULL -> null */
 void record_null(struct record *r, const char *key);
+void record_count(struct record *r, const char *key, bool is_known, uint64_t value); /* not known -> null */
 void record_u64_array(struct record *r, const char *key, const uint64_t *value, size_t n);
 void record_f64_array(struct record *r, const char *key, const double *value, size_t n);
 void record_text_array(struct record *r, const char *key, const char *const *value, size_t n);
 /* Move `child` (nulled) under key. */
 void record_child(struct record *r, const char *key, struct record **child);
+
+/* Of a record that was read back: the number under key; NaN: null, or not there. */
+struct json_t;
+double record_number(const struct json_t *record, const char *key);
 
 /* Every option of a table with its value in `from`: numbers as numbers; unset options and UINT64_MAX as null. */
 void record_options(struct record *r, const struct opt *table, const void *from);

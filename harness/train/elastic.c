@@ -11,6 +11,7 @@
 
 #include "harness/exchange/exchange.h"
 #include "harness/net/transport.h"
+#include "harness/report/record.h"
 #include "harness/train/rank_state.h"
 #include "harness/world/span.h"
 #include "harness/world/stop.h"
@@ -208,14 +209,6 @@ void elastic_tell_changes(FILE *to, const struct train_job *job, const struct tr
             fprintf(to, ", %llu of them its own", (unsigned long long)change[i].own_count);
         fprintf(to, "\n");
     }
-}
-
-static void record_count(struct record *r, const char *key, bool is_known, uint64_t value)
-{
-    if (is_known)
-        record_u64(r, key, value);
-    else
-        record_null(r, key);
 }
 
 void record_elastic(struct record *r, const struct train_job *job, const struct train_result *result)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/exchange/collective.h"
+#include "harness/report/record.h"
 #include "harness/train/disturbed.h"
 #include "harness/train/elastic.h"
 #include "harness/train/job_exchange.h"
@@ -21,14 +22,6 @@ enum { N_STALENESS_BINS = 1024 };
 static bool has_servers(const struct train_job *job)
 {
     return job->mode->module.caps & MODE_SERVERS;
-}
-
-static void record_count(struct record *r, const char *key, bool is_known, uint64_t value)
-{
-    if (is_known)
-        record_u64(r, key, value);
-    else
-        record_null(r, key);
 }
 
 static const struct step_stamp *stamps_of(const struct train_result *result, int worker)

@@ -13,6 +13,7 @@
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
 #include "harness/report/manifest.h"
+#include "harness/report/record.h"
 #include "harness/train/alternation.h"
 #include "harness/train/bound.h"
 #include "harness/train/disturbed.h"
@@ -477,15 +478,6 @@ static void record_seconds(struct record *r, const struct train_job *job, double
 {
     record_f64(r, "wall_s", is_virtual(job) ? NAN : seconds);
     record_f64(r, "virtual_s", is_virtual(job) ? seconds : NAN);
-}
-
-/* null: there is none. */
-static void record_count(struct record *r, const char *key, bool is_known, uint64_t value)
-{
-    if (is_known)
-        record_u64(r, key, value);
-    else
-        record_null(r, key);
 }
 
 static void record_memory(struct record *r, const struct train_job *job)

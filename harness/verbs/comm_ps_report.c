@@ -138,10 +138,7 @@ static void record_against_bound(struct record *to, const struct comm_ps_about *
 
     record_f64(to, "bound_goodput_bytes_per_s", bound);
     record_f64(to, "of_bound_ratio", goodput_bytes_per_s(about, row, lane) / bound);
-    if (row->is_checked)
-        record_u64(to, "wrong_count", row->n_wrong);
-    else
-        record_null(to, "wrong_count");
+    record_count(to, "wrong_count", row->is_checked, row->n_wrong);
 }
 
 static enum rc write_lane(struct report *to, const void *of, int i)

@@ -400,10 +400,7 @@ static void record_figure(struct record *to, const struct comm_about *about, con
     snprintf(key, sizeof key, "%srepeats_count", prefix);
     record_i64(to, key, f->n_repeats);
     snprintf(key, sizeof key, "%swrong_count", prefix);
-    if (f->is_checked)
-        record_u64(to, key, f->n_wrong);
-    else
-        record_null(to, key);
+    record_count(to, key, f->is_checked, f->n_wrong);
 }
 
 static void record_ceiling(struct record *to, const struct comm_about *about, const struct comm_row *row)
