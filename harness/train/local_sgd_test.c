@@ -126,12 +126,9 @@ UNIT_TEST(refuses)
     };
 
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
-        struct train_job job;
         char options[256];
         (void)snprintf(options, sizeof options, "--model linear %s", c[i].options);
-        assert_int_equal(kit_prepare(&job, options), RC_INVAL);
-        if (!strstr(rc_message(), c[i].message))
-            fail_msg("%s: '%s' has no '%s'", options, rc_message(), c[i].message);
+        kit_expect_refused(options, c[i].message);
     }
 }
 

@@ -65,21 +65,12 @@ UNIT_TEST(workers_have_their_own)
     train_result_free(&r);
 }
 
-static void assert_refused(const char *options, const char *message)
-{
-    struct train_job job;
-
-    assert_int_equal(kit_prepare(&job, options), RC_INVAL);
-    if (!strstr(rc_message(), message))
-        fail_msg("%s: '%s' has no '%s'", options, rc_message(), message);
-}
-
 UNIT_TEST(refuses)
 {
-    assert_refused("--model lenet --trajectory t.csv", "--trajectory t.csv: has a column for each parameter");
-    assert_refused("--model linear --mode allreduce --workers 2 --overlap on --trajectory t.csv", "--overlap off");
-    assert_refused("--model linear --save s --restarts 2 --trajectory t.csv", "leave out one of the two");
-    assert_refused("--model linear --forward-only --trajectory t.csv", "--forward-only updates no parameters");
+    kit_expect_refused("--model lenet --trajectory t.csv", "--trajectory t.csv: has a column for each parameter");
+    kit_expect_refused("--model linear --mode allreduce --workers 2 --overlap on --trajectory t.csv", "--overlap off");
+    kit_expect_refused("--model linear --save s --restarts 2 --trajectory t.csv", "leave out one of the two");
+    kit_expect_refused("--model linear --forward-only --trajectory t.csv", "--forward-only updates no parameters");
 }
 
 /* Of every rank a row for each step and one, there and on rank 0, which gathers them. */

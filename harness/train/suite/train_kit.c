@@ -81,6 +81,15 @@ enum rc kit_prepare(struct train_job *out, const char *options)
     return kit_prepare_launched(out, options, 0);
 }
 
+void kit_expect_refused(const char *options, const char *says)
+{
+    struct train_job job = { 0 };
+
+    if (kit_prepare(&job, options) != RC_INVAL || !strstr(rc_message(), says) || strchr(rc_message(), '\n'))
+        fail_msg("%s: \"%s\" does not say \"%s\" in one line", options, rc_message(), says);
+    train_job_free(&job);
+}
+
 static enum rc body(struct world *w, void *arg)
 {
     struct kit_run *run = arg;

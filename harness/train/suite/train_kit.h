@@ -9,6 +9,8 @@
 enum rc kit_prepare(struct train_job *out, const char *options) MUST_CHECK;
 /* The same where a launcher started n_given_ranks; 0: none. */
 enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_given_ranks) MUST_CHECK;
+/* Asserts that preparing is refused (RC_INVAL) with one line that says that. */
+void kit_expect_refused(const char *options, const char *says);
 /* Prepare and run in its world. Caller frees with train_result_free().
  *   mode       NULL: the job's own; else takes its place: a mutant
  *   lr_factor  0: the job's own; else the rate rises to lr times this over the warm-up, whatever the workers */
