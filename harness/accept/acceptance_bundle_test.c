@@ -185,7 +185,7 @@ TEST(the_verdict_is_first_on_the_page)
     const char *const order[] = { verdict,
                                   "<h2>Failed</h2>",
                                   "<li>host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 MB/s",
-                                  "<h2>What to do</h2>",
+                                  "<h2>Next steps</h2>",
                                   "<h2>Criteria</h2>",
                                   "<h2>Not judged, or in part</h2>",
                                   "<li>ps: no data: there is no server</li>\n<li>skipped: soak</li>",

@@ -108,7 +108,7 @@ static enum rc diff_criteria(struct diff *d)
     fputs(table_n_rows(t) > 0 ? "\nCriteria with another outcome:\n" : "\nEvery criterion has the same outcome.\n",
           d->to);
     if (table_n_rows(t) > 0)
-        TRY(table_print(t, d->to));
+        TRY(table_print_parts(t, 2, d->to));
 out:
     table_close(&t);
     return rc;

@@ -93,14 +93,14 @@ UNIT_TEST(what_became_better_is_not_worse)
 UNIT_TEST(no_data_is_worse_and_skipped_is_not)
 {
     static const char *const parts[] = {
-        "noise        detour_ratio                         pass       0.1005 % of the time  no data    0.1005 % of "
-        "the time  worse\n",
-        "training     efficiency_ratio                     pass                       93 %  skipped                  "
-        "  93 %  -\n",
-        "integrity    corruptions                          pass                          0  not asked                "
-        "     -  -\n",
-        "integrity    others                               not asked                     -  pass                     "
-        "     0  -\n",
+        "noise        detour_ratio                         pass       0.1005 % of the time  no data\n",
+        "noise        detour_ratio                         0.1005 % of the time  worse\n",
+        "training     efficiency_ratio                     pass                       93 %  skipped\n",
+        "training     efficiency_ratio                                     93 %  -\n",
+        "integrity    corruptions                          pass                          0  not asked\n",
+        "integrity    corruptions                                             -  -\n",
+        "integrity    others                               not asked                     -  pass\n",
+        "integrity    others                                                  0  -\n",
         NULL
     };
     struct acceptance a, b;

@@ -258,7 +258,7 @@ static enum rc write_parts(const struct acceptance *a, FILE *to)
     write_about(a, to);
     TRY(write_verdict(a, to));
     TRY(write_list(a, "Failed", print_all_failures, to));
-    TRY(write_list(a, "What to do", remedies_print, to));
+    TRY(write_list(a, "Next steps", remedies_print, to));
     t = criteria_table(a, true);
     TRY(write_table(&t, "Criteria", to));
     TRY(write_list(a, "Not judged, or in part", silent_print, to));

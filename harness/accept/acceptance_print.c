@@ -54,7 +54,7 @@ static enum rc print_rank_orders(const struct acceptance *a, FILE *to)
     t = short_rank_orders_table(a);
     fprintf(to, "\nAllreduce of %zu bytes by order of ranks; rank_order.hosts has %s:\n", a->rank_order[best].n_bytes,
             accept_rank_order_name(best));
-    TRY(table_print_narrow(t, to));
+    TRY(table_print(t, to));
 out:
     table_close(&t);
     return rc;
@@ -66,7 +66,7 @@ static enum rc print_reasons(const struct acceptance *a, FILE *to)
     enum rc rc;
 
     TRY(print_list(a, "Failed", print_failures, to));
-    TRY(print_list(a, "What to do", remedies_print, to));
+    TRY(print_list(a, "Next steps", remedies_print, to));
     TRY(print_list(a, "Not judged, or in part", silent_print, to));
 out:
     return rc;
@@ -78,9 +78,10 @@ enum rc acceptance_print(const struct acceptance *a, FILE *to)
     struct table *t = NULL;
     enum rc rc;
 
-    verdict_print(a, to); /* one line, however long: `head -n 1` is the verdict */
-    fputc('\n', to);
     TRY(terminal_text_open(&text));
+    FILE *first = terminal_columns(to) > 0 ? text.lines : to; /* one line, if programs may read `head -n 1` */
+    verdict_print(a, first);
+    fputc('\n', first);
     verdict_print_notes(a, text.lines);
     TRY(terminal_text_close(&text, to));
     t = short_criteria_table(a);

@@ -48,7 +48,7 @@ UNIT_TEST(a_faulty_cluster_is_told_in_the_first_line)
         "  flops_per_s: the worst is beyond the limit.\n"
         "  pair_bytes_per_s: the worst is beyond the limit.\n"
         "\n"
-        "What to do:\n"
+        "Next steps:\n"
         "  compute: look for other programs, low clock rates and heat.\n"
         "  pairwise: check the network cards, cables and switch ports.\n"
         "  Start jobs on the nodes of good.hosts until this is repaired. Then test again.\n"
@@ -232,7 +232,7 @@ UNIT_TEST(a_name_takes_one_line)
     a.n_criteria = 0;
     prints(&a, print,
            "FAIL: 1 node is slow: h??[31m<3>\n\nFailed:\n  h??[31m<3>: it sends and receives slowly (pairwise, "
-           "bytes_per_s: 60.6 MB/s, expected 101 MB/s:\n    60.0 %; false-discovery rate 1e-09).\n\nWhat to do:\n  "
+           "bytes_per_s: 60.6 MB/s, expected 101 MB/s:\n    60.0 %; false-discovery rate 1e-09).\n\nNext steps:\n  "
            "pairwise: check the network cards, cables and "
            "switch ports.\n  Start jobs on the nodes of good.hosts until this is repaired. Then test again.\n\nNot "
            "judged, or in "

@@ -93,7 +93,7 @@ static bool find_work(struct stage_env *env, const struct collective_ops **ops, 
                                             env->world->memories_are_apart };
 
     if (env->world->n_ranks < 2) {
-        stage_why(env, ACCEPT_COLLECTIVES, "one rank has nobody to sum with");
+        stage_why(env, ACCEPT_COLLECTIVES, "one rank has no other rank to sum with");
         return false;
     }
     if (collective_find(ops, &collective_kind, c->reducer) != RC_OK ||

@@ -61,7 +61,7 @@ enum rc stage_integrity(struct stage_env *env)
     enum rc rc = RC_OK;
 
     if (env->world->n_ranks < 2) {
-        stage_why(env, ACCEPT_INTEGRITY, "one rank has nobody to compare its parameters with");
+        stage_why(env, ACCEPT_INTEGRITY, "one rank has no other rank to compare its parameters with");
         return RC_OK;
     }
     snprintf(more, sizeof more, "--verify-every %llu", (unsigned long long)every);

@@ -315,9 +315,9 @@ UNIT_TEST(one_rank_has_no_data)
     kit_must_run(&run);
     const struct acceptance *a = &run.accepted;
     assert_true(a->n_collective == 0 && a->n_ps == 0 && a->integrity_checks_count == 0 && a->soak.n_steps == 0);
-    assert_string_equal(a->stage[ACCEPT_COLLECTIVES].why, "one rank has nobody to sum with");
+    assert_string_equal(a->stage[ACCEPT_COLLECTIVES].why, "one rank has no other rank to sum with");
     assert_string_equal(a->stage[ACCEPT_PS].why, "one rank has no server to push to");
-    assert_string_equal(a->stage[ACCEPT_INTEGRITY].why, "one rank has nobody to compare its parameters with");
+    assert_string_equal(a->stage[ACCEPT_INTEGRITY].why, "one rank has no other rank to compare its parameters with");
     assert_string_equal(a->stage[ACCEPT_SOAK].why, "soak_minutes is 0: there is nothing to do");
     kit_close(&run);
 }

@@ -18,12 +18,22 @@ int terminal_columns(FILE *to)
     return size.ws_col;
 }
 
-int terminal_text_columns(FILE *to)
+static int columns_up_to(FILE *to, int most)
 {
-    enum { MOST = 79, LEAST = 40 };
+    enum { LEAST = 40 };
     const int n = terminal_columns(to);
 
-    return n == 0 || n > MOST ? MOST : n < LEAST ? LEAST : n;
+    return n == 0 || n > most ? most : n < LEAST ? LEAST : n;
+}
+
+int terminal_line_columns(FILE *to)
+{
+    return columns_up_to(to, 100);
+}
+
+int terminal_text_columns(FILE *to)
+{
+    return columns_up_to(to, 79);
 }
 
 /* Columns that n_bytes of UTF-8 take: a byte that continues a letter takes none. */
@@ -47,8 +57,9 @@ static size_t word_bytes(const char *text)
 }
 
 /* Prints the words of text in lines of at most n_columns. The first has n_used columns before them, the following ones
- * begin with n_indent blanks. A longer word stands alone. */
-static void print_words(FILE *to, const char *text, size_t n_bytes, int n_used, int n_indent, int n_columns)
+ * begin with `mark` and blanks, together n_indent columns. A longer word stands alone. */
+static void print_words(FILE *to, const char *text, size_t n_bytes, int n_used, const char *mark, int n_indent,
+                        int n_columns)
 {
     size_t at = strspn(text, " ");
 
@@ -56,7 +67,7 @@ static void print_words(FILE *to, const char *text, size_t n_bytes, int n_used, 
         const size_t n_word = word_bytes(text + at);
         const int n = columns_of(text + at, n_word);
         if (!is_first && n_used + 1 + n > n_columns) {
-            fprintf(to, "\n%*s", n_indent, "");
+            fprintf(to, "\n%-*s", n_indent, mark);
             n_used = n_indent;
         } else if (!is_first) {
             fputc(' ', to);
@@ -74,7 +85,7 @@ static void wrap_line(FILE *to, const char *line, size_t n_bytes, int n_columns)
     const size_t n_blanks = strspn(line, " ");
 
     fprintf(to, "%*s", (int)n_blanks, "");
-    print_words(to, line + n_blanks, n_bytes - n_blanks, (int)n_blanks, (int)n_blanks + 2, n_columns);
+    print_words(to, line + n_blanks, n_bytes - n_blanks, (int)n_blanks, "", (int)n_blanks + 2, n_columns);
 }
 
 void terminal_wrap(FILE *to, const char *text, int n_columns)
@@ -93,7 +104,16 @@ void terminal_wrap(FILE *to, const char *text, int n_columns)
 
 void terminal_fill(FILE *to, const char *text, int n_before, int n_columns)
 {
-    print_words(to, text, strlen(text), n_before, n_before, n_columns);
+    print_words(to, text, strlen(text), n_before, "", n_before, n_columns);
+    fputc('\n', to);
+}
+
+void terminal_comment(FILE *to, const char *text)
+{
+    enum { FIRST = 2, NEXT = 4 };
+
+    fputs("# ", to);
+    print_words(to, text, strlen(text), FIRST, "#", NEXT, terminal_line_columns(to));
     fputc('\n', to);
 }
 
@@ -106,7 +126,6 @@ enum rc terminal_text_open(struct terminal_text *out)
 
 enum rc terminal_text_close(struct terminal_text *t, FILE *to)
 {
-    enum { MOST = 100 };
     enum rc rc = RC_OK;
 
     if (!t->lines)
@@ -114,8 +133,7 @@ enum rc terminal_text_close(struct terminal_text *t, FILE *to)
     if (fclose(t->lines) != 0) {
         rc = rc_raise(RC_NOMEM, "no memory for a text");
     } else if (to) {
-        const int n = terminal_columns(to);
-        terminal_wrap(to, t->text, n == 0 || n > MOST ? MOST : n);
+        terminal_wrap(to, t->text, terminal_line_columns(to));
     }
     free(t->text);
     *t = (struct terminal_text){ .text = NULL };

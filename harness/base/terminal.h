@@ -15,11 +15,17 @@ int terminal_columns(FILE *to);
  */
 void terminal_wrap(FILE *to, const char *text, int n_columns);
 
+/* For tables and sentences: 100, or the columns of a narrower terminal, but at least 40. */
+int terminal_line_columns(FILE *to);
 /* For texts like --help: 79, or the columns of a narrower terminal. */
 int terminal_text_columns(FILE *to);
 /* Prints the words of text, one paragraph, in lines of at most n_columns, and an end of line. n_before columns of the
  * first line are used already; the following lines begin with n_before blanks. */
 void terminal_fill(FILE *to, const char *text, int n_before, int n_columns);
+
+/* Prints the words of text, one paragraph, as a comment of the same columns as tables: the first line begins with "# ",
+ * the following ones with "#   ". */
+void terminal_comment(FILE *to, const char *text);
 
 /* Sentences that are printed together: open, write them to .lines, close. Lines have at most 100 columns, or those of a
  * narrower terminal, broken as by terminal_wrap(). */

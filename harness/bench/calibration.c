@@ -173,7 +173,8 @@ out:
 
 static enum rc describe_within(const struct description *d, const struct link_fit *f, const struct local_sharing *s)
 {
-    static const char missing[] = "assumed: one rank a host was measured, which has nobody there; the built-in value";
+    static const char missing[] =
+        "assumed: one rank a host was measured, which has no other rank there; the built-in value";
     enum rc rc;
 
     if (f->n_pairs == 0) {

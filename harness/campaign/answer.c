@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/terminal.h"
 #include "harness/campaign/curves.h"
 #include "harness/campaign/verdict_parts.h"
 #include "harness/world/cores.h"
@@ -456,7 +455,7 @@ static void tell_all_of(const struct claims *all, const struct point *like, FILE
 }
 
 /* Of all settings. */
-static enum rc tell_answer(const struct campaign *c, FILE *to)
+enum rc campaign_answer(const struct campaign *c, FILE *to)
 {
     struct claims all;
     enum rc rc;
@@ -470,25 +469,5 @@ static enum rc tell_answer(const struct campaign *c, FILE *to)
             claim_tell_value(&all, &all.claim[i], to);
 out:
     claims_close(&all);
-    return rc;
-}
-
-enum rc campaign_answer(const struct campaign *c, FILE *to)
-{
-    enum { MOST_COLUMNS = 100 };
-    const int n_columns = terminal_columns(to);
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *lines = open_memstream(&text, &n_bytes);
-    enum rc rc;
-
-    if (!lines)
-        return rc_raise(RC_NOMEM, "no memory for the answer");
-    rc = tell_answer(c, lines);
-    if (fclose(lines) != 0 && rc == RC_OK)
-        rc = rc_raise(RC_NOMEM, "no memory for the answer");
-    if (rc == RC_OK)
-        terminal_wrap(to, text, n_columns < MOST_COLUMNS ? n_columns : MOST_COLUMNS);
-    free(text);
     return rc;
 }

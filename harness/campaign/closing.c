@@ -155,8 +155,10 @@ static enum rc print_notes(const struct sweep *s, bool is_complete, FILE *to)
     if (lines)
         tell_notes(s, is_complete, lines);
     const bool is_told = lines && fclose(lines) == 0;
-    if (is_told && notes[0])
-        fprintf(to, "\n%s", notes);
+    if (is_told && notes[0]) {
+        fputc('\n', to);
+        terminal_wrap(to, notes, terminal_line_columns(to));
+    }
     free(notes);
     return is_told ? RC_OK : rc_raise(RC_NOMEM, "no memory for the notes");
 }

@@ -99,7 +99,7 @@ static const char SHORT_TABLE[] = "model mode workers lr samples/s 95 % CI effic
 
 static enum rc print_short(const struct campaign *c, FILE *to)
 {
-    return campaign_print_short(c, table_print, to);
+    return campaign_print_short(c, made_show_whole, to);
 }
 
 KIT_TEST(every_figure_of_the_short_table)

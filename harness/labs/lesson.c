@@ -53,7 +53,7 @@ enum rc lesson_table(struct lesson *l, const struct table *t, const char *captio
 
     html_element(l->page.file.stream, "p", "note", "%s", caption); /* the table's own is for screen readers */
     TRY(html_table(l->page.file.stream, t, caption));
-    TRY(table_print_narrow(t, l->env->tables));
+    TRY(table_print(t, l->env->tables));
     fputc('\n', l->env->tables);
 out:
     return rc;

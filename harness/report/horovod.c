@@ -70,8 +70,9 @@ enum rc tf_cnn_print(FILE *to, double samples_per_step, const double *step_s, si
     free(rate);
     const double mean = samples_per_step / mean_of(step_s, n);
     /* The mean is samples over mean duration, not the mean of rates. A NaN has no sign here. */
-    fprintf(to, "%zu\timages/sec: %.1f +/- %.1f (jitter = %.1f)\t%.3f\n", n, mean, error, jitter,
-            isnan(loss) ? fabs(loss) : loss);
+    /* A loss that diverged would have dozens of digits. */
+    fprintf(to, "%zu\timages/sec: %.1f +/- %.1f (jitter = %.1f)\t", n, mean, error, jitter);
+    fprintf(to, fabs(loss) < 1e9 ? "%.3f\n" : "%.4g\n", isnan(loss) ? fabs(loss) : loss);
     print_rule(to);
     fprintf(to, "total images/sec: %.2f\n", isfinite(total_samples_per_s) ? total_samples_per_s : mean);
     print_rule(to);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP_COLUMNS = 2 /* between two columns */, TITLE_BYTES = 128 };
+enum { GAP_COLUMNS = 2 /* between two columns */ };
 
 struct row {
     char **cell; /* [n_columns], NULL: empty; NULL: a rule */
@@ -53,13 +53,13 @@ static size_t point_width(uint32_t point)
     return 1;
 }
 
-/* Terminal columns of UTF-8 text; a byte that is not UTF-8 counts as one. */
-static size_t text_width(const char *text)
+/* Terminal columns of n_bytes of UTF-8; a byte that is not UTF-8 counts as one. */
+static size_t text_width(const char *text, size_t n_bytes)
 {
-    const unsigned char *s = (const unsigned char *)text;
+    const unsigned char *s = (const unsigned char *)text, *end = s + n_bytes;
     size_t n_columns = 0;
 
-    while (*s) {
+    while (s < end) {
         size_t n_more = *s >= 0xf0 ? 3 : *s >= 0xe0 ? 2 : *s >= 0xc0 ? 1 : 0;
         uint32_t point = n_more ? *s & (0x3fu >> n_more) : *s;
 
@@ -158,75 +158,6 @@ const char *table_text(const struct table *t, size_t row, size_t column)
     return !cell ? NULL : cell[column] ? cell[column] : "";
 }
 
-/* Columns of terminal that table column i needs. */
-static size_t column_width(const struct table *t, size_t i)
-{
-    size_t widest = text_width(t->column[i].title);
-
-    for (size_t r = 0; r < t->n_rows; r++)
-        if (t->row[r].cell && t->row[r].cell[i] && text_width(t->row[r].cell[i]) > widest)
-            widest = text_width(t->row[r].cell[i]);
-    return widest;
-}
-
-static void pad(FILE *to, const char *with, size_t n)
-{
-    while (n-- > 0)
-        fputs(with, to);
-}
-
-/* Blanks are owed, not printed, until something follows: no line ends in a blank. */
-static size_t print_cell(FILE *to, const char *text, enum align align, size_t width, size_t n_owed)
-{
-    size_t n_blank = width - text_width(text);
-
-    if (*text == '\0')
-        return n_owed + width;
-    pad(to, " ", align == ALIGN_RIGHT ? n_owed + n_blank : n_owed);
-    fputs(text, to);
-    return align == ALIGN_RIGHT ? 0 : n_blank;
-}
-
-/* Some columns of a table: the first n_keys, and those from `from` to before `end`. */
-struct part {
-    size_t n_keys, from, end;
-};
-
-static bool has_column(const struct part *p, size_t i)
-{
-    return i < p->n_keys || (i >= p->from && i < p->end);
-}
-
-static void print_rule(FILE *to, const size_t *width, const struct part *p)
-{
-    for (size_t i = 0; i < p->end; i++)
-        if (has_column(p, i)) {
-            pad(to, "-", width[i]);
-            pad(to, " ", i + 1 < p->end ? GAP_COLUMNS : 0);
-        }
-    fputc('\n', to);
-}
-
-static void print_rows(const struct table *t, FILE *to, const size_t *width, const struct part *p)
-{
-    size_t n_owed;
-
-    print_rule(to, width, p);
-    for (size_t r = 0; r < t->n_rows; r++) {
-        if (!t->row[r].cell) {
-            print_rule(to, width, p);
-            continue;
-        }
-        n_owed = 0;
-        for (size_t i = 0; i < p->end; i++)
-            if (has_column(p, i)) {
-                const char *text = t->row[r].cell[i] ? t->row[r].cell[i] : "";
-                n_owed = print_cell(to, text, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
-            }
-        fputc('\n', to);
-    }
-}
-
 /* --- as comma-separated values --- */
 
 /* In quotes, which are doubled within, where a reader would part it. */
@@ -259,7 +190,7 @@ static bool is_repeated(const struct table *t, size_t column)
 static void print_csv_title(const struct table *t, FILE *to, size_t i)
 {
     const char end = i + 1 < t->n_columns ? ',' : '\n';
-    char title[2 * TITLE_BYTES];
+    char title[256];
 
     if (i > 0 && is_repeated(t, i)) {
         snprintf(title, sizeof title, "%s: %s", t->column[i - 1].title, t->column[i].title);
@@ -315,153 +246,268 @@ out:
 
 /* --- for people --- */
 
+static void pad(FILE *to, const char *with, size_t n)
+{
+    while (n-- > 0)
+        fputs(with, to);
+}
+
+/* Blanks are owed, not printed, until something follows: no line ends in a blank. */
+static size_t print_cell(FILE *to, const char *text, size_t n_bytes, enum align align, size_t width, size_t n_owed)
+{
+    const size_t n_blank = width - text_width(text, n_bytes);
+
+    if (n_bytes == 0)
+        return n_owed + width;
+    pad(to, " ", align == ALIGN_RIGHT ? n_owed + n_blank : n_owed);
+    fwrite(text, 1, n_bytes, to);
+    return align == ALIGN_RIGHT ? 0 : n_blank;
+}
+
+/* Of the first word of text. A % belongs to the number before it. */
+static size_t word_bytes(const char *text)
+{
+    size_t n = strcspn(text, " ");
+
+    while (text[n] == ' ' && text[n + 1] == '%')
+        n += 1 + strcspn(text + n + 1, " ");
+    return n;
+}
+
+/* Of the first line of text, which is broken between words so that lines fit width; a longer word stands alone. */
+static size_t line_bytes(const char *text, size_t width)
+{
+    size_t n = word_bytes(text);
+
+    if (text_width(text, strlen(text)) <= width)
+        return strlen(text);
+    for (size_t end = n; text[end];) {
+        end += strspn(text + end, " ");
+        end += word_bytes(text + end);
+        if (text_width(text, end) > width)
+            break;
+        n = end;
+    }
+    return n;
+}
+
+/* Line k of text; at its end: "". */
+static const char *find_line(const char *text, size_t width, size_t k)
+{
+    for (; k > 0 && *text; k--) {
+        text += line_bytes(text, width);
+        text += strspn(text, " ");
+    }
+    return text;
+}
+
+static size_t count_lines(const char *text, size_t width)
+{
+    size_t n = 1;
+
+    while (*find_line(text, width, n))
+        n++;
+    return n;
+}
+
+/* Some columns of a table: the first n_keys, and those from `from` to before `end`. */
+struct part {
+    size_t n_keys, from, end;
+};
+
+static bool has_column(const struct part *p, size_t i)
+{
+    return i < p->n_keys || (i >= p->from && i < p->end);
+}
+
+static void print_rule(FILE *to, const size_t *width, const struct part *p)
+{
+    for (size_t i = 0; i < p->end; i++)
+        if (has_column(p, i)) {
+            pad(to, "-", width[i]);
+            pad(to, " ", i + 1 < p->end ? GAP_COLUMNS : 0);
+        }
+    fputc('\n', to);
+}
+
+static const size_t titles = SIZE_MAX; /* the row of the titles */
+
+static const char *cell_text(const struct table *t, size_t row, size_t column)
+{
+    return row == titles ? t->column[column].title : table_text(t, row, column);
+}
+
+/* In as many lines as its longest cell needs. Titles end above the rule, other cells begin in the first line. */
+static void print_row(const struct table *t, FILE *to, const size_t *width, const struct part *p, size_t row)
+{
+    size_t n_lines = 1;
+
+    for (size_t i = 0; i < p->end; i++) {
+        const size_t n = has_column(p, i) ? count_lines(cell_text(t, row, i), width[i]) : 1;
+        n_lines = n > n_lines ? n : n_lines;
+    }
+    for (size_t k = 0, n_owed = 0; k < n_lines; k++, n_owed = 0) {
+        for (size_t i = 0; i < p->end; i++) {
+            if (!has_column(p, i))
+                continue;
+            const char *text = cell_text(t, row, i);
+            const size_t n_empty = row == titles ? n_lines - count_lines(text, width[i]) : 0;
+            const char *line = k < n_empty ? "" : find_line(text, width[i], k - n_empty);
+            n_owed =
+                print_cell(to, line, line_bytes(line, width[i]), t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
+        }
+        fputc('\n', to);
+    }
+}
+
 static void print_part(const struct table *t, FILE *to, const size_t *width, const struct part *p)
 {
-    size_t n_owed = 0;
-
-    for (size_t i = 0; i < p->end; i++)
-        if (has_column(p, i))
-            n_owed = print_cell(to, t->column[i].title, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
-    fputc('\n', to);
-    print_rows(t, to, width, p);
+    print_row(t, to, width, p, titles);
+    print_rule(to, width, p);
+    for (size_t r = 0; r < t->n_rows; r++)
+        if (t->row[r].cell)
+            print_row(t, to, width, p, r);
+        else
+            print_rule(to, width, p);
 }
 
-enum rc table_print(const struct table *t, FILE *to)
+/* Columns that the longest word of text needs. */
+static size_t longest_word(const char *text)
 {
-    return table_print_parts(t, table_n_columns(t), to);
+    size_t widest = 0;
+
+    for (size_t n; *text; text += n + strspn(text + n, " ")) {
+        n = word_bytes(text);
+        widest = text_width(text, n) > widest ? text_width(text, n) : widest;
+    }
+    return widest;
 }
 
-enum { MOST_COLUMNS = 100 };
+/* How lines of a column may be broken. */
+enum breaks { BREAK_NOTHING, BREAK_TITLE, BREAK_ALL };
 
-enum rc table_print_parts(const struct table *t, size_t n_keys, FILE *to)
+/* Columns of the terminal that table column i needs. */
+static size_t column_width(const struct table *t, size_t i, enum breaks breaks)
 {
-    size_t *width = NULL, n_key_columns = 0;
-    struct part p = { .n_keys = n_keys };
-    enum rc rc;
+    const char *title = t->column[i].title;
+    size_t widest = breaks == BREAK_NOTHING ? text_width(title, strlen(title)) : longest_word(title);
 
-    if (is_diverted(to))
-        return print_diverted(t);
-    TRY(begin_print(&width, t));
+    for (size_t r = 0; r < t->n_rows; r++) {
+        const char *text = t->row[r].cell ? table_text(t, r, i) : "";
+        const size_t n = breaks == BREAK_ALL ? longest_word(text) : text_width(text, strlen(text));
+        widest = n > widest ? n : widest;
+    }
+    return widest > 0 ? widest : 1;
+}
+
+static size_t table_width(const struct table *t, const size_t *width)
+{
+    size_t n = 0;
+
     for (size_t i = 0; i < t->n_columns; i++)
-        width[i] = column_width(t, i);
+        n += width[i] + (i > 0 ? GAP_COLUMNS : 0);
+    return n;
+}
+
+/* Makes columns of words narrower, the widest first, until lines fit. False: they do not. */
+static bool break_words(const struct table *t, size_t *width, size_t n_most)
+{
+    enum { LEAST = 16 }; /* narrower columns of words are hard to read */
+
+    for (size_t n; (n = table_width(t, width)) > n_most;) {
+        size_t widest = 0, most = 0;
+        for (size_t i = 0; i < t->n_columns; i++) {
+            const size_t word = column_width(t, i, BREAK_ALL), least = word > LEAST ? word : LEAST;
+            const size_t n_spare = t->column[i].align == ALIGN_LEFT && width[i] > least ? width[i] - least : 0;
+            if (n_spare > most) {
+                widest = i;
+                most = n_spare;
+            }
+        }
+        if (most == 0)
+            return false;
+        width[widest] -= n - n_most < most ? n - n_most : most;
+    }
+    return true;
+}
+
+static size_t set_widths(const struct table *t, size_t *width, enum breaks breaks)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        width[i] = column_width(t, i, breaks);
+    return table_width(t, width);
+}
+
+/* Breaks titles, then words, until lines have at most n_most columns. False: they do not; only titles are broken. */
+static bool fit(const struct table *t, size_t *width, size_t n_most)
+{
+    if (set_widths(t, width, BREAK_TITLE) <= n_most || break_words(t, width, n_most))
+        return true;
+    set_widths(t, width, BREAK_TITLE);
+    return false;
+}
+
+static void print_parts(const struct table *t, FILE *to, const size_t *width, size_t n_keys, size_t n_most)
+{
+    struct part p = { .n_keys = n_keys };
+    size_t n_key_columns = 0;
+
     for (size_t i = 0; i < n_keys; i++)
         n_key_columns += width[i] + GAP_COLUMNS;
-    for (p.end = n_keys; p.end == n_keys || p.end < t->n_columns;) {
+    for (p.end = n_keys; p.end < t->n_columns;) {
         size_t n_columns = n_key_columns;
         p.from = p.end;
-        while (p.end < t->n_columns && (p.end == p.from || n_columns + width[p.end] <= MOST_COLUMNS))
+        while (p.end < t->n_columns && (p.end == p.from || n_columns + width[p.end] <= n_most))
             n_columns += width[p.end++] + GAP_COLUMNS;
         if (p.from > n_keys)
             fputc('\n', to);
         print_part(t, to, width, &p);
-        if (p.end == p.from) /* keys alone */
-            break;
     }
-out:
-    free(width);
-    return rc;
 }
 
-/* Of the words of text: a copy with a line feed before each that does not fit; how many lines. */
-static size_t fold(char out[TITLE_BYTES], const char *text, size_t width)
+static enum rc print_fitting(const struct table *t, size_t n_keys, bool breaks, FILE *to)
 {
-    size_t n_lines = 1, used = 0, at = 0;
-
-    while (*text && at + 1 < TITLE_BYTES) {
-        char word[TITLE_BYTES];
-        const size_t n = strcspn(text, " ");
-        snprintf(word, sizeof word, "%.*s", (int)n, text);
-        const bool is_new = used > 0 && used + 1 + text_width(word) > width;
-        n_lines += is_new;
-        at += (size_t)snprintf(out + at, TITLE_BYTES - at, "%s%s", used == 0 ? "" : is_new ? "\n" : " ", word);
-        used = is_new || used == 0 ? text_width(word) : used + 1 + text_width(word);
-        text += n + strspn(text + n, " ");
-    }
-    out[at < TITLE_BYTES ? at : TITLE_BYTES - 1] = '\0';
-    return n_lines;
-}
-
-/* What the cells of a column need, and the longest word of its title. */
-static size_t narrow_width(const struct table *t, size_t i)
-{
-    size_t widest = 1;
-
-    for (const char *at = t->column[i].title; *at; at += strspn(at, " ")) {
-        char word[TITLE_BYTES];
-        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, " "), at);
-        widest = text_width(word) > widest ? text_width(word) : widest;
-        at += strcspn(at, " ");
-    }
-    for (size_t r = 0; r < t->n_rows; r++)
-        if (t->row[r].cell && text_width(table_text(t, r, i)) > widest)
-            widest = text_width(table_text(t, r, i));
-    return widest;
-}
-
-/* Line k of the folded titles, of which the last of each stands above the rule. */
-static void print_title_line(const struct table *t, FILE *to, const size_t *width, size_t k, size_t n_lines)
-{
-    size_t n_owed = 0;
-
-    for (size_t i = 0; i < t->n_columns; i++) {
-        char title[TITLE_BYTES], line[TITLE_BYTES] = "";
-        const size_t n_empty = n_lines - fold(title, t->column[i].title, width[i]);
-        const char *at = title;
-        for (size_t skip = n_empty; skip < k && at; skip++)
-            at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL;
-        if (k >= n_empty && at)
-            snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
-        n_owed = print_cell(to, line, t->column[i].align, width[i], n_owed) + GAP_COLUMNS;
-    }
-    fputc('\n', to);
-}
-
-enum rc table_print_narrow(const struct table *t, FILE *to)
-{
-    size_t *width = NULL, whole = 0, n_lines = 1;
+    const size_t n_most = (size_t)terminal_line_columns(to);
+    size_t *width = NULL;
     enum rc rc;
 
     if (is_diverted(to))
         return print_diverted(t);
     TRY(begin_print(&width, t));
-    for (size_t i = 0; i < t->n_columns; i++) {
-        char title[TITLE_BYTES];
-        whole += column_width(t, i) + (i > 0 ? GAP_COLUMNS : 0);
-        width[i] = narrow_width(t, i);
-        const size_t n = fold(title, t->column[i].title, width[i]);
-        n_lines = n > n_lines ? n : n_lines;
-    }
-    if (whole <= MOST_COLUMNS) {
-        TRY(table_print(t, to));
-    } else {
-        for (size_t k = 0; k < n_lines; k++)
-            print_title_line(t, to, width, k, n_lines);
-        print_rows(t, to, width, &(struct part){ .n_keys = t->n_columns, .end = t->n_columns });
-    }
+    if (set_widths(t, width, BREAK_NOTHING) <= n_most || (breaks && fit(t, width, n_most)) || n_keys >= t->n_columns)
+        print_part(t, to, width, &(struct part){ .end = t->n_columns });
+    else
+        print_parts(t, to, width, n_keys, n_most);
 out:
     free(width);
     return rc;
 }
 
+enum rc table_print(const struct table *t, FILE *to)
+{
+    return print_fitting(t, 1, true, to);
+}
+
+enum rc table_print_parts(const struct table *t, size_t n_keys, FILE *to)
+{
+    return print_fitting(t, n_keys, false, to);
+}
+
 enum rc table_print_named(const struct table *t, FILE *to)
 {
-    const int n_terminal = terminal_columns(to);
-    const int n_columns = n_terminal == 0 || n_terminal > MOST_COLUMNS ? MOST_COLUMNS : n_terminal;
-    size_t n_before = 0;
+    size_t n_before;
     enum rc rc;
 
     if (is_diverted(to))
         return print_diverted(t);
     TRY(table_check(t));
-    for (size_t r = 0; r < t->n_rows; r++)
-        if (t->row[r].cell && text_width(table_text(t, r, 0)) + GAP_COLUMNS > n_before)
-            n_before = text_width(table_text(t, r, 0)) + GAP_COLUMNS;
+    n_before = column_width(t, 0, BREAK_NOTHING) + GAP_COLUMNS;
     for (size_t r = 0; r < t->n_rows; r++) {
         if (!t->row[r].cell)
             continue;
         fputs(table_text(t, r, 0), to);
-        pad(to, " ", n_before - text_width(table_text(t, r, 0)));
-        terminal_fill(to, table_text(t, r, 1), (int)n_before, n_columns);
+        pad(to, " ", n_before - text_width(table_text(t, r, 0), strlen(table_text(t, r, 0))));
+        terminal_fill(to, table_text(t, r, 1), (int)n_before, terminal_line_columns(to));
     }
 out:
     return rc;

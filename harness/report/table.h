@@ -24,9 +24,13 @@ void table_cell(struct table *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void table_rule(struct table *t);
 /* RC_NOMEM: a cell is missing. For those that print a table by its content. */
 enum rc table_check(const struct table *t) MUST_CHECK;
-/* RC_NOMEM: then nothing is printed. So of all that print a table. */
+/* Lines have at most 100 columns, or the width of a narrower terminal. If the table is wider, its titles are broken
+ * between words, then its columns of words. If that is not enough, it is printed as several tables, one below another,
+ * each with the first column. RC_NOMEM: then nothing is printed. So of all that print a table. */
 enum rc table_print(const struct table *t, FILE *to) MUST_CHECK;
-/* The same as comma-separated values (RFC 4180, lines end in a line feed), without rules. Of columns with equal titles
+/* A wide table is printed as several tables at once, each with the first n_keys columns. No cell is broken. */
+enum rc table_print_parts(const struct table *t, size_t n_keys, FILE *to) MUST_CHECK;
+/* The table as comma-separated values (RFC 4180, lines end in a line feed), without rules. Of columns with equal titles
  * each but the first of the table has the title before it, too: "bytes: by formula". */
 enum rc table_print_csv(const struct table *t, FILE *to) MUST_CHECK;
 struct table_diversion { /* --format csv */
@@ -36,10 +40,6 @@ struct table_diversion { /* --format csv */
 /* From now on tables that are printed to d->from go to d->to as comma-separated values, with an empty line between two.
  * Other streams keep their tables. d is borrowed until the next call; NULL: no longer. */
 void table_divert(struct table_diversion *d);
-/* table_print(); of a table wider than 100 columns several, one below another, each with the first n_keys columns. */
-enum rc table_print_parts(const struct table *t, size_t n_keys, FILE *to) MUST_CHECK;
-/* table_print(); if the table is wider than 100 columns, titles are broken between words. */
-enum rc table_print_narrow(const struct table *t, FILE *to) MUST_CHECK;
 /* A table of two columns without titles: names and descriptions. Descriptions are broken between words, so that lines
  * have at most 100 columns, or the width of a narrower terminal. */
 enum rc table_print_named(const struct table *t, FILE *to) MUST_CHECK;

@@ -5,8 +5,11 @@
 #include "harness/report/markdown.h"
 #include "harness/report/table.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static void looks_like(const struct table *t, const char *expected)
 {
@@ -171,7 +174,7 @@ UNIT_TEST(diverted)
         table_cell(t, "%d,", i);
     table_divert(&d);
     assert_int_equal(table_print(t, stream[0]), RC_OK);
-    assert_int_equal(table_print_narrow(t, stream[0]), RC_OK);
+    assert_int_equal(table_print(t, stream[0]), RC_OK);
     assert_int_equal(table_print_named(t, stream[0]), RC_OK);
     assert_int_equal(table_print(t, stream[2]), RC_OK);
     table_divert(NULL);
@@ -237,12 +240,97 @@ UNIT_TEST(titles_of_wide_tables_are_broken)
     table_cell(t, "7");
     table_cell(t, "%084d", 0);
     table_cell(t, "y");
-    assert_int_equal(table_print_narrow(t, p.to), RC_OK);
+    assert_int_equal(table_print(t, p.to), RC_OK);
     text = printed_end(&p);
     snprintf(expected, sizeof expected, "    a\n long\ntitle\n here  text%82sx\n-----  %.84s  -\n    7  %084d  y\n", "",
              "------------------------------------------------------------------------------------------", 0);
     assert_string_equal(text, expected);
     free(text);
+    table_close(&t);
+}
+
+static struct table *table_of(const struct column *column, size_t n_columns, const char *const *cells, size_t n_cells)
+{
+    struct table *t = table_open(column, n_columns);
+
+    for (size_t i = 0; i < n_cells; i++)
+        cell(t, cells[i]);
+    return t;
+}
+
+#define WORDS "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+
+/* Numbers stay whole, and so do a number and its %. */
+UNIT_TEST(words_of_wide_tables_are_broken)
+{
+    const struct column column[] = { { "workers", ALIGN_RIGHT }, { "note", ALIGN_LEFT }, { "x", ALIGN_LEFT } };
+    const char *const cells[] = { "1", WORDS " the 50 % of 30", "y", "2", "short", "" };
+    struct table *t = table_of(column, 3, cells, sizeof cells / sizeof *cells);
+
+    looks_like(t,
+               "workers  note                                                                                      x\n"
+               "-------  ----------------------------------------------------------------------------------------  -\n"
+               "      1  " WORDS " the      y\n"
+               "         50 % of 30\n"
+               "      2  short\n");
+    table_close(&t);
+}
+
+/* With the first column in each, as no line may be wider than the terminal. */
+UNIT_TEST(a_table_of_many_columns_is_printed_in_parts)
+{
+    enum { N = 30 };
+    struct column column[N];
+    const char *cells[N];
+    size_t n_lines = 0, n_names = 0, n_values = 0;
+
+    for (int i = 0; i < N; i++) {
+        column[i] = (struct column){ i == 0 ? "name" : "value", i == 0 ? ALIGN_LEFT : ALIGN_RIGHT };
+        cells[i] = i == 0 ? "lenet" : "12345.7";
+    }
+    struct table *t = table_of(column, N, cells, N);
+    char *text = text_of(t, table_print), *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), n_lines++) {
+        assert_in_range(strlen(line), 1, 100);
+        n_names += strncmp(line, "lenet  ", 7) == 0;
+        for (const char *at = line; (at = strstr(at, "12345.7")); at++)
+            n_values++;
+    }
+    assert_int_equal(n_lines, 9);
+    assert_int_equal(n_names, 3);
+    assert_int_equal(n_values, N - 1);
+    free(text);
+    table_close(&t);
+}
+
+UNIT_TEST(a_narrow_terminal)
+{
+    const struct column column[] = { { "workers", ALIGN_RIGHT }, { "note", ALIGN_LEFT } };
+    const char *const cells[] = { "1", WORDS };
+    struct table *t = table_of(column, 2, cells, 2);
+    const int master = posix_openpt(O_RDWR | O_NOCTTY);
+    char text[400] = "";
+    size_t n = 0;
+
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    FILE *terminal = fopen(ptsname(master), "r+");
+    assert_non_null(terminal);
+    assert_int_equal(ioctl(fileno(terminal), TIOCSWINSZ, &(struct winsize){ .ws_col = 60, .ws_row = 24 }), 0);
+    assert_int_equal(table_print(t, terminal), RC_OK);
+    fputs("end\n", terminal);
+    assert_int_equal(fflush(terminal), 0);
+    while (!strstr(text, "end\r\n")) {
+        const ssize_t n_read = read(master, text + n, sizeof text - 1 - n);
+        assert_true(n_read > 0);
+        n += (size_t)n_read;
+    }
+    fclose(terminal);
+    close(master);
+    assert_string_equal(text, "workers  note\r\n"
+                              "-------  ---------------------------------------------------\r\n"
+                              "      1  one two three four five six seven eight nine ten\r\n"
+                              "         eleven twelve thirteen fourteen\r\n"
+                              "end\r\n");
     table_close(&t);
 }
 

@@ -49,7 +49,7 @@ enum rc job_shard_check(const struct train_job *job)
 
     divisors_text(others, sizeof others, job->n_workers);
     if (is_asked_for(job) && job->n_workers == 1)
-        return rc_raise(RC_INVAL, "--shard-dense %d: one worker has nobody to share with; --workers %d", K, K);
+        return rc_raise(RC_INVAL, "--shard-dense %d: one worker has no other worker to share with; --workers %d", K, K);
     if (is_asked_for(job) && job->n_workers % K != 0)
         return rc_raise(RC_INVAL, "--shard-dense %d: %d workers are no whole number of groups of %d; use %s", K,
                         job->n_workers, K, others);

@@ -20,8 +20,11 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/report/table.h"
 
 enum { SIZE_COLUMNS = 10, TIME_COLUMNS = 18, BARRIER_COLUMNS = 17 };
@@ -37,6 +40,17 @@ static const char *osu_name(enum comm_type type)
                                                     [COMM_BARRIER] = "Barrier" };
 
     return name[type];
+}
+
+void comm_print_comment(FILE *to, const char *fmt, ...)
+{
+    char text[2 * RC_MESSAGE_BYTES];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    terminal_comment(to, text);
 }
 
 bool comm_is_osu(const struct verb_call *call)
@@ -112,14 +126,15 @@ void comm_print_osu(FILE *to, const void *of)
         else
             print_osu_row(to, osu_bytes(about, row), osu_figure(about, row)->time_s);
     }
-    fprintf(to,
-            "# Measured by gradmark: %s%s, %d ranks on %d host%s, world %s, transport %s. Time of the slowest rank, "
-            "the median of repeats\n",
-            about->terms->lane[0].name,
-            type == COMM_BARRIER ? ""
-            : is_out_of_place    ? ", out of place"
-                                 : ", in place",
-            r->n_ranks, r->n_hosts, r->n_hosts == 1 ? "" : "s", about->where.world, about->where.transport);
+    comm_print_comment(
+        to,
+        "Measured by gradmark: %s%s, %d ranks on %d host%s, world %s, transport %s. Time of the slowest rank, "
+        "the median of repeats",
+        about->terms->lane[0].name,
+        type == COMM_BARRIER ? ""
+        : is_out_of_place    ? ", out of place"
+                             : ", in place",
+        r->n_ranks, r->n_hosts, r->n_hosts == 1 ? "" : "s", about->where.world, about->where.transport);
 }
 
 void comm_print_ps_osu(FILE *to, const void *of)
@@ -131,8 +146,9 @@ void comm_print_ps_osu(FILE *to, const void *of)
             "Latency (us)");
     for (int i = 0; i < r->n_rows; i++)
         print_osu_row(to, r->row[i].n_bytes, r->row[i].figure[PS_LANE_PUSH_PULL].time_s / 2);
-    fprintf(to, "# Measured by gradmark: half of a push and its pull, 1 worker, 1 server, world %s, transport %s\n",
-            about->where.world, about->where.transport);
+    comm_print_comment(to,
+                       "Measured by gradmark: half of a push and its pull, 1 worker, 1 server, world %s, transport %s",
+                       about->where.world, about->where.transport);
 }
 
 /* --- one table --- */

@@ -8,6 +8,9 @@
 #include "harness/verbs/comm_report.h"
 #include "harness/verbs/verb.h"
 
+/* A line of words between the rows of --format text: "# ...", broken as by terminal_comment(). */
+void comm_print_comment(FILE *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
 bool comm_is_osu(const struct verb_call *call);
 /* RC_INVAL: with --format osu, what OSU has no benchmark for. They accept the other formats. */
 enum rc comm_check_osu(const struct verb_call *call, const struct comm_terms *terms) MUST_CHECK;

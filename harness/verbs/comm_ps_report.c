@@ -43,20 +43,33 @@ static const char *bound_text(enum ps_echo_kind kind)
 
 /* --- the table --- */
 
+/* In at most 7 columns, up to 10 s. */
+static int us_decimals(double us)
+{
+    return us >= 10000 ? 0 : us >= 1000 ? 1 : 2;
+}
+
+static void print_latencies(FILE *to, const struct ps_figure *f)
+{
+    const double p50 = f->p50_s * 1e6, p99 = f->p99_s * 1e6;
+
+    fprintf(to, "  %7.*f %7.*f", us_decimals(p50), p50, us_decimals(p99), p99);
+}
+
 static void print_row(FILE *to, const struct comm_ps_about *about, const struct ps_row *row)
 {
     const double bound = goodput_bytes_per_s(about, row, PS_LANE_BOUND);
 
     fprintf(to, "%10zu %6zu", row->n_bytes, row->n_chunks);
     for (int lane = 0; lane < PS_LANE_BOUND; lane++)
-        fprintf(to, "  %8.4g", goodput_bytes_per_s(about, row, (enum ps_lane)lane) * 1e-9);
-    fprintf(to, "  %8.4g %5.0f %%", bound * 1e-9, 100 * goodput_bytes_per_s(about, row, PS_LANE_PUSH_PULL) / bound);
+        fprintf(to, " %7.3g", goodput_bytes_per_s(about, row, (enum ps_lane)lane) * 1e-9);
+    fprintf(to, " %7.3g %4.0f %%", bound * 1e-9, 100 * goodput_bytes_per_s(about, row, PS_LANE_PUSH_PULL) / bound);
     for (int lane = PS_LANE_PUSH_PULL; lane <= PS_LANE_BOUND; lane++)
-        fprintf(to, "  %9.1f %9.1f", row->figure[lane].p50_s * 1e6, row->figure[lane].p99_s * 1e6);
+        print_latencies(to, &row->figure[lane]);
     if (row->is_checked)
-        fprintf(to, "  %6" PRIu64 "\n", row->n_wrong);
+        fprintf(to, " %6" PRIu64 "\n", row->n_wrong);
     else
-        fprintf(to, "  %6s\n", "N/A");
+        fprintf(to, " %6s\n", "N/A");
 }
 
 /* Does anything go over a network? */
@@ -87,27 +100,27 @@ static void print(FILE *to, const void *of)
     const struct comm_ps_about *about = of;
     const struct ps_results *r = about->results;
 
-    fprintf(to, "# push and pull: %d worker%s, %d server%s, on %d host%s, world %s, transport %s, compute %s\n",
-            about->terms->n_workers, about->terms->n_workers == 1 ? "" : "s", about->terms->n_servers,
-            about->terms->n_servers == 1 ? "" : "s", r->n_hosts, r->n_hosts == 1 ? "" : "s", about->where.world,
-            about->where.transport, about->where.compute);
-    fprintf(to,
-            "# Goodput: bytes of all workers, once, over the time of the slowest. Bound: %s of the same messages, at "
-            "most %d chunks on the way in both\n",
-            bound_text(r->bound), r->n_in_flight);
+    comm_print_comment(to, "push and pull: %d worker%s, %d server%s, on %d host%s, world %s, transport %s, compute %s",
+                       about->terms->n_workers, about->terms->n_workers == 1 ? "" : "s", about->terms->n_servers,
+                       about->terms->n_servers == 1 ? "" : "s", r->n_hosts, r->n_hosts == 1 ? "" : "s",
+                       about->where.world, about->where.transport, about->where.compute);
+    comm_print_comment(to,
+                       "Goodput: bytes of all workers, once, over the time of the slowest. Bound: %s of the same "
+                       "messages, at most %d chunks on the way in both",
+                       bound_text(r->bound), r->n_in_flight);
     if (has_encryption(r))
-        fprintf(to, "# Encryption, of both: %s\n", encryption_words(r->encryption));
-    fprintf(to, "# %8s %6s  %8s  %8s  %8s  %8s %7s  %19s  %19s  %6s\n", "", "", "push", "pull", "both", "bound", "",
-            "both", "bound", "");
-    fprintf(to, "# %8s %6s  %8s  %8s  %8s  %8s %7s  %9s %9s  %9s %9s  %6s\n", "size", "chunks", "GB/s", "GB/s", "GB/s",
+        comm_print_comment(to, "Encryption, of both: %s", encryption_words(r->encryption));
+    fprintf(to, "# %8s %6s %7s %7s %7s %7s %6s  %15s  %15s\n", "", "", "push", "pull", "both", "bound", "", "both",
+            "bound");
+    fprintf(to, "# %8s %6s %7s %7s %7s %7s %6s  %7s %7s  %7s %7s %6s\n", "size", "chunks", "GB/s", "GB/s", "GB/s",
             "GB/s", "of it", "p50 us", "p99 us", "p50 us", "p99 us", "#wrong");
     for (int i = 0; i < r->n_rows; i++)
         print_row(to, about, &r->row[i]);
     if (r->is_virtual || r->rotated_bytes == 0)
         fprintf(to, "# Memory: %s\n", r->is_virtual ? "time is virtual" : "hot, each call uses the same");
     else
-        fprintf(to, "# Memory: rotated: %zu bytes per rank; last-level caches of a host: %zu bytes\n", r->rotated_bytes,
-                about->where.cache_bytes);
+        comm_print_comment(to, "Memory: rotated: %zu bytes per rank; last-level caches of a host: %zu bytes",
+                           r->rotated_bytes, about->where.cache_bytes);
 }
 
 /* --- records --- */

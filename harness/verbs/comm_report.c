@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/exchange/collective.h"
 #include "harness/verbs/comm_formats.h"
 
@@ -182,14 +183,12 @@ static void print_rows(FILE *to, const struct comm_about *about, int lane)
 static void print_lane(FILE *to, const struct comm_about *about, int lane)
 {
     const struct comm_results *r = about->results;
+    const char *wait = wait_of(about, lane);
 
-    fprintf(to, "# %s by %s: %d ranks on %d host%s, world %s, transport %s, compute %s, memory %s",
-            comm_type_name(about->terms->type), lane_name(about, lane), r->n_ranks, r->n_hosts,
-            r->n_hosts == 1 ? "" : "s", about->where.world, about->where.transport, about->where.compute,
-            memory_of(about, lane));
-    if (wait_of(about, lane))
-        fprintf(to, ", wait %s", wait_of(about, lane));
-    fputc('\n', to);
+    comm_print_comment(to, "%s by %s: %d ranks on %d host%s, world %s, transport %s, compute %s, memory %s%s%s",
+                       comm_type_name(about->terms->type), lane_name(about, lane), r->n_ranks, r->n_hosts,
+                       r->n_hosts == 1 ? "" : "s", about->where.world, about->where.transport, about->where.compute,
+                       memory_of(about, lane), wait ? ", wait " : "", wait ? wait : "");
     print_titles(to);
     print_rows(to, about, lane);
 }
@@ -205,8 +204,27 @@ static int lane_width(const struct comm_about *about, int lane)
     return n > LEAST ? n : LEAST;
 }
 
+/* The lanes that were measured, from `from` to before `end`. */
+struct lanes {
+    int from, end;
+};
+
+/* Those from `from` whose columns fit a line. */
+static struct lanes lanes_that_fit(const struct comm_about *about, int from, int n_columns)
+{
+    enum { BEFORE = 2 + 10 + 2 + 11 }; /* "#", the size and the ceiling */
+    struct lanes l = { from, from };
+
+    for (int n = BEFORE; l.end < about->terms->n_lanes; l.end++) {
+        n += about->results->why_not[l.end][0] ? 0 : 2 + lane_width(about, l.end);
+        if (n > n_columns && l.end > from)
+            break;
+    }
+    return l;
+}
+
 /* Rows of a size stand before its ceiling. */
-static void print_size(FILE *to, const struct comm_about *about, const struct comm_row *ceiling)
+static void print_size(FILE *to, const struct comm_about *about, const struct comm_row *ceiling, struct lanes lanes)
 {
     const struct comm_row *row = ceiling;
     const double limit = busbw_bytes_per_s(about, ceiling, COMM_IN_PLACE);
@@ -216,30 +234,40 @@ static void print_size(FILE *to, const struct comm_about *about, const struct co
         row--;
     for (; row != ceiling; row++) {
         const double busbw = busbw_bytes_per_s(about, row, comm_row_main(row));
-        fprintf(to, "  %*.4g %3.0f %%", lane_width(about, row->lane) - 6, busbw * 1e-9, 100 * busbw / limit);
+        if (row->lane >= lanes.from && row->lane < lanes.end)
+            fprintf(to, "  %*.4g %3.0f %%", lane_width(about, row->lane) - 6, busbw * 1e-9, 100 * busbw / limit);
     }
     fputc('\n', to);
 }
 
-static void print_ceiling(FILE *to, const struct comm_about *about)
+static void print_lanes(FILE *to, const struct comm_about *about, struct lanes lanes)
 {
     const struct comm_results *r = about->results;
-    const int n_lanes = about->terms->n_lanes;
 
-    if (!r->has_ceiling || r->n_rows == 0)
-        return;
-    fprintf(to, "# Bus bandwidth in GB/s, and its part of the ceiling. Ceiling: %s\n",
-            r->ceiling == COMM_LANE_ONE_PASS ? "memory, one pass by all ranks at once"
-                                             : "links, the bare transport around all ranks");
     fprintf(to, "# %10s  %11s", "size (B)", "ceiling");
-    for (int lane = 0; lane < n_lanes; lane++)
+    for (int lane = lanes.from; lane < lanes.end; lane++)
         if (!r->why_not[lane][0])
             fprintf(to, "  %*s", lane_width(about, lane), lane_name(about, lane));
     fputc('\n', to);
     for (int i = 0; i < r->n_rows; i++)
         if (is_ceiling(about, &r->row[i]))
-            print_size(to, about, &r->row[i]);
+            print_size(to, about, &r->row[i], lanes);
     fputs("#\n", to);
+}
+
+static void print_ceiling(FILE *to, const struct comm_about *about)
+{
+    const struct comm_results *r = about->results;
+
+    if (!r->has_ceiling || r->n_rows == 0)
+        return;
+    comm_print_comment(to, "Bus bandwidth in GB/s, and its part of the ceiling. Ceiling: %s",
+                       r->ceiling == COMM_LANE_ONE_PASS ? "memory, one pass by all ranks at once"
+                                                        : "links, the bare transport around all ranks");
+    for (struct lanes l = { 0, 0 }; l.end < about->terms->n_lanes;) {
+        l = lanes_that_fit(about, l.end, terminal_line_columns(to));
+        print_lanes(to, about, l);
+    }
 }
 
 static void print_memory(FILE *to, const struct comm_about *about)
@@ -249,13 +277,14 @@ static void print_memory(FILE *to, const struct comm_about *about)
     if (r->is_hollow || about->terms->type == COMM_BARRIER)
         return;
     if (r->is_on_device)
-        fprintf(to, "# Memory: of a %s each. Staged: the time includes copies to the host and back\n",
-                about->where.device_kind);
+        comm_print_comment(to, "Memory: of a %s each. Staged: the time includes copies to the host and back",
+                           about->where.device_kind);
     if (r->is_virtual || r->rotated_bytes == 0)
         fprintf(to, "# Memory: %s\n", r->is_virtual ? "time is virtual" : "hot, each call uses the same");
     else
-        fprintf(to, "# Memory: %s pages, rotated: %zu bytes per rank, %zu per host; last-level caches: %zu bytes\n",
-                pages_text(r->pages), r->rotated_bytes, about->terms->rotated_bytes, about->where.cache_bytes);
+        comm_print_comment(
+            to, "Memory: %s pages, rotated: %zu bytes per rank, %zu per host; last-level caches: %zu bytes",
+            pages_text(r->pages), r->rotated_bytes, about->terms->rotated_bytes, about->where.cache_bytes);
 }
 
 static void print_differences(FILE *to, const struct comm_about *about)
@@ -263,7 +292,7 @@ static void print_differences(FILE *to, const struct comm_about *about)
     for (int lane = 0; lane < about->terms->n_lanes; lane++) {
         const char *why = unlike_own_benchmark(about, lane);
         if (why && !about->results->why_not[lane][0])
-            fprintf(to, "# %s differs from its own benchmark: %s\n", lane_name(about, lane), why);
+            comm_print_comment(to, "%s differs from its own benchmark: %s", lane_name(about, lane), why);
     }
 }
 
@@ -321,22 +350,19 @@ static void print_speed(FILE *to, const struct comm_about *about, const struct c
         fprintf(to, "%.4g us", row->figure[main].time_s * 1e6);
 }
 
-/* Two comments, with no word that programs look for in the table: what is fastest with the most bytes, and whether all
- * elements are right. */
-static void print_answer(FILE *to, const void *of)
+/* What is fastest with the most bytes. */
+static void print_fastest(FILE *to, const struct comm_about *about)
 {
-    const struct comm_about *about = of;
     const struct comm_results *r = about->results;
     const size_t n_bytes = r->n_rows > 0 ? r->row[r->n_rows - 1].n_bytes : 0;
     const struct comm_row *best = fastest(about, n_bytes, NULL), *next = best ? fastest(about, n_bytes, best) : NULL;
     const struct comm_row *ceiling = comm_results_ceiling(r, n_bytes);
-    const uint64_t n_wrong = wrong_count(r);
 
     if (!best)
         return;
     const struct comm_figure *f = &best->figure[comm_row_main(best)];
     const bool is_unsure = next && !r->is_virtual && next->figure[comm_row_main(next)].low_s <= f->high_s;
-    fprintf(to, is_unsure ? "# Cannot tell what is fastest" : next ? "# Fastest" : "# Measured");
+    fprintf(to, is_unsure ? "Cannot tell what is fastest" : next ? "Fastest" : "Measured");
     if (n_bytes > 0)
         fprintf(to, " with %zu bytes", n_bytes);
     fprintf(to, ": ");
@@ -350,8 +376,25 @@ static void print_answer(FILE *to, const void *of)
         print_speed(to, about, next);
     }
     print_choices(to, about, n_bytes);
-    fprintf(to, ".\n");
-    if (n_wrong > 0)
+    fputc('.', to);
+}
+
+/* Two comments, with no word that programs look for in the table: what is fastest, and whether all elements are right.
+ */
+static void print_answer(FILE *to, const void *of)
+{
+    const struct comm_about *about = of;
+    const uint64_t n_wrong = wrong_count(about->results);
+    char text[2 * RC_MESSAGE_BYTES] = "";
+    FILE *line = fmemopen(text, sizeof text, "w");
+
+    if (line) {
+        print_fastest(line, about);
+        fclose(line);
+    }
+    if (text[0])
+        terminal_comment(to, text);
+    if (text[0] && n_wrong > 0)
         fprintf(to, "# WRONG: %" PRIu64 " elements are not what they must be. Do not use these figures.\n", n_wrong);
 }
 
@@ -366,10 +409,10 @@ static void print(FILE *to, const void *of)
     print_memory(to, about);
     print_differences(to, about);
     for (int i = 0; i < about->n_left_out; i++)
-        fprintf(to, "# Left out: %s\n", about->left_out[i]);
+        comm_print_comment(to, "Left out: %s", about->left_out[i]);
     for (int lane = 0; lane < about->terms->n_lanes; lane++)
         if (about->results->why_not[lane][0])
-            fprintf(to, "# Left out: %s\n", about->results->why_not[lane]);
+            comm_print_comment(to, "Left out: %s", about->results->why_not[lane]);
 }
 
 /* --- records --- */

@@ -194,7 +194,7 @@ out:
 static enum rc check_ranks(const struct run *run)
 {
     if (run->machine.n_ranks < 2)
-        return rc_raise(RC_INVAL, "--workers %d: one rank has nobody to communicate with; use 2 or more",
+        return rc_raise(RC_INVAL, "--workers %d: one rank has no other rank to communicate with; use 2 or more",
                         run->machine.n_ranks);
     return RC_OK;
 }

@@ -82,7 +82,7 @@ static enum rc launch_verb_run(struct verb_call *call)
     enum rc rc;
 
     if (!call->command || !call->command[0])
-        FAIL(RC_INVAL, "no command: write -- and a verb with its options behind the options of launch, as in gradmark "
+        FAIL(RC_INVAL, "no command: write -- and a verb with its options after the options of launch, as in gradmark "
                        "launch -np 4 -- train --mode allreduce");
     if (gang_is_told())
         FAIL(RC_INVAL, "launch: this process was started by gradmark launch itself");

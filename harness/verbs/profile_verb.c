@@ -8,6 +8,7 @@
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
 #include "harness/base/share.h"
+#include "harness/base/terminal.h"
 #include "harness/report/manifest.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
@@ -303,6 +304,7 @@ static enum rc derive(struct verb_call *call, const struct workload *workload)
     const struct network_opts opts = network_opts_of(o);
     struct published_rate rate;
     struct published all = { 0 };
+    struct terminal_text text = { .lines = NULL };
     struct network *n = NULL;
     struct profile *p = NULL;
     size_t n_fitting = 0;
@@ -319,13 +321,18 @@ static enum rc derive(struct verb_call *call, const struct workload *workload)
         TRY(profile_save(p, o->out));
     if (call->output.json)
         TRY(profile_print_json(p));
-    printf("%s: %s\n", o->out, p->source);
+    TRY(terminal_text_open(&text));
+    fprintf(text.lines, "%s: %s\n", o->out, p->source);
     if (n_fitting > 0)
-        printf("%zu published rate%s fit: --list shows them; chosen: synthetic data first, batch nearest to 64, "
-               "order of the table\n",
-               n_fitting, n_fitting == 1 ? "" : "s");
-    fflush(stdout);
+        fprintf(text.lines,
+                "%zu published rate%s fit: --list shows them; chosen: synthetic data first, batch nearest to 64, "
+                "order of the table\n",
+                n_fitting, n_fitting == 1 ? "" : "s");
+    TRY(terminal_text_close(&text, stdout));
+    TRY(output_flush(stdout));
 out:
+    if (terminal_text_close(&text, NULL) != RC_OK && rc == RC_OK)
+        rc = RC_NOMEM;
     profile_close(&p);
     published_free(&all);
     network_close(&n);

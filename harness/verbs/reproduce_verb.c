@@ -264,8 +264,7 @@ static void tell_bands(const struct reproduce_opts *o, size_t n_simulations, FIL
     enum { MANY_SIMULATIONS = 200 };
 
     if (o->bands && n_simulations > MANY_SIMULATIONS)
-        fprintf(to,
-                "%zu simulations, most of them for the ranges of predictions. Much sooner, without them: --no-bands\n",
+        fprintf(to, "%zu simulations, most of them for the range of each prediction. --no-bands leaves these out.\n",
                 n_simulations);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/report/table.h"
 #include "harness/train/stages.h"
 #include "harness/verbs/restart.h"
@@ -19,8 +20,10 @@ static enum rc print_stages(FILE *to, const struct train_stages_run *run)
                                             { "passes, MB", ALIGN_RIGHT },      { "ms", ALIGN_RIGHT },
                                             { "waits, %", ALIGN_RIGHT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
+    struct terminal_text text = { .lines = NULL };
     enum rc rc;
 
+    TRY(terminal_text_open(&text));
     for (int i = 0; i < run->n_stages; i++) {
         const struct stage_figures *f = &run->figures[i];
         table_cell(t, "%d", (int)f->number);
@@ -36,17 +39,20 @@ static enum rc print_stages(FILE *to, const struct train_stages_run *run)
         table_cell(t, "%.1f", 100 * f->waited_ratio);
     }
     TRY(table_print(t, to));
-    (void)fprintf(to, "stages are balanced by %s: the most expensive one costs %.3f x the mean\n",
-                  run->whole.opts.profile[0] ? "the times of --profile" : "multiply-adds",
-                  job_stages_imbalance(&run->whole));
-    (void)fprintf(to, "schedule %s; stages that took equally long would wait for %.1f %% of a step\n",
-                  run->whole.opts.schedule, 100 * job_stages_bubble_ratio(&run->whole));
+    fprintf(text.lines, "stages are balanced by %s: the most expensive one costs %.3f x the mean\n",
+            run->whole.opts.profile[0] ? "the times of --profile" : "multiply-adds", job_stages_imbalance(&run->whole));
+    fprintf(text.lines, "schedule %s; stages that took equally long would wait for %.1f %% of a step\n",
+            run->whole.opts.schedule, 100 * job_stages_bubble_ratio(&run->whole));
     if (run->result.pipe_bound_s > 0)
-        (void)fprintf(to, "a step takes %.4g ms; at the times of %s and these links it cannot take less than %.4g ms\n",
-                      1e3 * train_stages_step_s(run),
-                      stages_have_profile(&run->whole) ? "--profile" : "its fastest micro-batches",
-                      1e3 * run->result.pipe_bound_s);
+        fprintf(text.lines,
+                "a step takes %.4g ms; at the times of %s and these links it cannot take less than %.4g ms\n",
+                1e3 * train_stages_step_s(run),
+                stages_have_profile(&run->whole) ? "--profile" : "its fastest micro-batches",
+                1e3 * run->result.pipe_bound_s);
+    TRY(terminal_text_close(&text, to));
 out:
+    if (terminal_text_close(&text, NULL) != RC_OK && rc == RC_OK)
+        rc = RC_NOMEM;
     table_close(&t);
     return rc;
 }

@@ -589,7 +589,7 @@ void train_tell_stop(FILE *to, const struct train_job *job, const struct train_r
         return;
     stopped_text(text, sizeof text, job, r);
     omission_resume_text(resume, sizeof resume, job);
-    fprintf(to, "gradmark train: stopped %s; results are of these%s%s\n", text, resume[0] ? "; " : "", resume);
+    fprintf(to, "gradmark train: stopped %s; results are of these steps%s%s\n", text, resume[0] ? "; " : "", resume);
 }
 
 void train_tell_losses(FILE *to, const struct train_job *job, const struct train_result *r)

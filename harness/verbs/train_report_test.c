@@ -493,7 +493,7 @@ UNIT_TEST(a_stop_says_whether_it_goes_on)
     printed_begin(&p);
     train_tell_stop(p.to, &m.job, &m.result);
     char *text = printed_end(&p);
-    assert_string_equal(text, "gradmark train: stopped by SIGINT after 105 of 112 steps; results are of these; "
+    assert_string_equal(text, "gradmark train: stopped by SIGINT after 105 of 112 steps; results are of these steps; "
                               "--resume half continues\n");
     free(text);
     made_free(&m);

@@ -260,14 +260,38 @@ static inline char *made_text(const struct campaign *c, made_print_fn *print)
     return text;
 }
 
+/* table_print() of a table as wide as it is. */
+static inline enum rc made_show_whole(const struct table *t, FILE *to)
+{
+    const size_t n = table_n_columns(t);
+
+    for (size_t row = 0; row < table_n_rows(t) + 2; row++) {
+        char line[1024] = "";
+        for (size_t i = 0, at = 0; i < n; i++) {
+            const struct column *c = table_column(t, i);
+            const char *text = row == 0 ? c->title : row == 1 ? NULL : table_text(t, row - 2, i);
+            int width = (int)strlen(c->title);
+            for (size_t r = 0; r < table_n_rows(t); r++)
+                if (table_text(t, r, i) && (int)strlen(table_text(t, r, i)) > width)
+                    width = (int)strlen(table_text(t, r, i));
+            at += (size_t)snprintf(line + at, sizeof line - at, c->align == ALIGN_RIGHT ? "%*s%s" : "%-*s%s", width,
+                                   text ? text : "-", i + 1 < n ? "  " : "");
+        }
+        for (size_t end = strlen(line); end > 0 && line[end - 1] == ' '; end--)
+            line[end - 1] = '\0';
+        fprintf(to, "%s\n", line);
+    }
+    return RC_OK;
+}
+
 /* campaign_print() with tables as wide as they are. */
 static inline enum rc made_print_whole(const struct campaign *c, FILE *to)
 {
     enum rc rc;
 
-    TRY(campaign_print_results(c, table_print, to));
+    TRY(campaign_print_results(c, made_show_whole, to));
     fprintf(to, "\n");
-    TRY(campaign_print_steps(c, table_print, to));
+    TRY(campaign_print_steps(c, made_show_whole, to));
     campaign_print_notes(c, to);
 out:
     return rc;

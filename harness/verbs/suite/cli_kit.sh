@@ -9,6 +9,7 @@
 #   run COMMAND...            Writes standard output to out, standard error to err. Sets code to the exit status.
 #   ends STATUS COMMAND...    The same output. Fails unless the command ends with STATUS.
 #   ok COMMAND...             The same with status 0.
+#   fits                      Fails unless the lines of out have at most 100 columns. Rows of comm have the columns of nccl-tests.
 #   value KEY FILE            Print a value of the last record of FILE.
 #
 # Paths among the other arguments are made absolute before:
@@ -53,6 +54,12 @@ ends() {
 
 ok() {
     "$@" >out 2>err </dev/null || fail "exit status $?: $*"
+}
+
+fits() {
+    local wide
+    wide=$(LC_ALL=C.UTF-8 grep -E '^.{101}' out | grep -vE '^ +[0-9]+ +[0-9]+ +float |^#  .* (out-of-place|redop|\(us\)) ') || return 0
+    fail "wider than 100 columns: $wide"
 }
 
 value() {
