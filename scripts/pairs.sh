@@ -82,9 +82,9 @@ text() {
     printf '"%s"' "${value//\"/\\\"}"
 }
 
-# build_of PROGRAM: what it tells of its build and this machine (the JSON object that ends `gradmark info`)
+# build_of PROGRAM: what it tells of its build and this machine (the record of `gradmark info --json`)
 build_of() {
     local last
-    last=$("$1" info 2>/dev/null | tail -n 1) || last=
+    last=$("$1" info --json 2>/dev/null | tail -n 1) || last=
     if [[ $last = '{'*'}' ]]; then printf '%s' "$last"; else printf 'null'; fi
 }

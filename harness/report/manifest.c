@@ -110,16 +110,17 @@ static void fill_machine(struct record *r)
 }
 
 /* Versions as found when this binary was built. */
+static const struct {
+    const char *key, *version;
+} library[] = {
+    { "hwloc", GRADMARK_HWLOC_VERSION },   { "openblas", GRADMARK_CBLAS_VERSION },
+    { "onednn", GRADMARK_ONEDNN_VERSION }, { "zeromq", GRADMARK_ZMQ_VERSION },
+    { "mpi", GRADMARK_MPI_VERSION },       { "jansson", GRADMARK_JANSSON_VERSION },
+    { "libjpeg", GRADMARK_JPEG_VERSION },  { "libpng", GRADMARK_PNG_VERSION },
+};
+
 static void fill_libraries(struct record *r)
 {
-    static const struct {
-        const char *key, *version;
-    } library[] = {
-        { "hwloc", GRADMARK_HWLOC_VERSION },   { "openblas", GRADMARK_CBLAS_VERSION },
-        { "onednn", GRADMARK_ONEDNN_VERSION }, { "zeromq", GRADMARK_ZMQ_VERSION },
-        { "mpi", GRADMARK_MPI_VERSION },       { "jansson", GRADMARK_JANSSON_VERSION },
-        { "libjpeg", GRADMARK_JPEG_VERSION },  { "libpng", GRADMARK_PNG_VERSION },
-    };
     struct record *libraries = record_open(NULL);
 
     for (size_t i = 0; i < sizeof library / sizeof *library; i++)
@@ -135,6 +136,36 @@ void manifest_fill(struct record *r, bool virtual_only)
     fill_machine(r);
     fill_libraries(r);
     environment_record(r, environ);
+}
+
+void manifest_build(char *out, size_t n_bytes)
+{
+    snprintf(out, n_bytes, "%s by %s: %s", GRADMARK_BUILD_TYPE, GRADMARK_COMPILER, GRADMARK_COMPILER_FLAGS);
+}
+
+void manifest_libraries(char *out, size_t n_bytes)
+{
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof library / sizeof *library && n < n_bytes; i++)
+        if (*library[i].version)
+            n += (size_t)snprintf(out + n, n_bytes - n, "%s%s %s", n > 0 ? ", " : "", library[i].key,
+                                  library[i].version);
+}
+
+void manifest_machine(char *out, size_t n_bytes)
+{
+    const long n_pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    struct utsname os;
+    char cpu[256];
+
+    manifest_cpu_model(cpu, sizeof cpu);
+    snprintf(out, n_bytes, "%s, %.3g GB of memory", *cpu ? cpu : "processor of unknown model",
+             1e-9 * (double)n_pages * (double)page_bytes);
+    const size_t n = strlen(out);
+    if (uname(&os) == 0)
+        snprintf(out + n, n_bytes - n, ", %s %s %s", os.sysname, os.release, os.machine);
 }
 
 void manifest_version(char *out, size_t n_bytes)

@@ -19,6 +19,11 @@
 void manifest_fill(struct record *r, bool virtual_only);
 /* "1.0.0 (commit 1234567, changed)": one line for people. out[n_bytes]. */
 void manifest_version(char *out, size_t n_bytes);
+/* Lines for people: "Release by GNU 12.2.0: -O3 ..."; "hwloc 2.9.0, ..."; "AMD EPYC, 25.3 GB of memory, Linux ...".
+ */
+void manifest_build(char *out, size_t n_bytes);
+void manifest_libraries(char *out, size_t n_bytes);
+void manifest_machine(char *out, size_t n_bytes);
 /* The current date: "2026-11-21T10:44:00Z"; "" if the system does not report it. */
 void manifest_date(char *out, size_t n_bytes);
 /* The model name of the processor; "" if the system does not report it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* info_verb.c - gradmark info: what was built, what was not and why, and what this machine offers. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "allreduce/nccl_state.h"
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
+#include "harness/base/terminal.h"
 #include "harness/campaign/prediction_inputs.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/topology.h"
@@ -36,18 +38,50 @@ static const struct opt info_table[] = {
 
 static const struct verb_group groups[] = { { "cluster", info_table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
+enum { TEXT_COLUMN = 13, DEEP_COLUMN = 15 };
+
+/* "name   text", in lines that fit; a name that begins with two blanks belongs to the row above. */
+static void print_row(const char *name, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void print_row(const char *name, const char *fmt, ...)
+{
+    const int n_before = name[0] == ' ' ? DEEP_COLUMN : TEXT_COLUMN;
+    char text[4096];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    printf("%-*s ", n_before - 1, name);
+    terminal_fill(stdout, text, n_before, terminal_line_columns(stdout));
+}
+
 static void print_missing(const char *what, const char *why_not)
 {
+    char name[32];
+
+    snprintf(name, sizeof name, "  %s", what);
     if (why_not[0])
-        printf("  %-12s not built: %s\n", what, why_not);
+        print_row(name, "not built: %s", why_not);
 }
 
 static void print_kind(const char *what, const struct module_kind *kind)
 {
-    printf("%-12s", what);
+    char names[1024] = "";
+
     for (int i = 0; kind->at(i); i++)
-        printf(" %s", kind->at(i)->name);
-    printf("\n");
+        snprintf(names + strlen(names), sizeof names - strlen(names), " %s", kind->at(i)->name);
+    print_row(what, "%s", names + (names[0] == ' '));
+}
+
+static void print_models(void)
+{
+    char names[1024] = "";
+
+    for (int i = 0; workload_at(i); i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s (%s)", i > 0 ? ", " : "",
+                 workload_at(i)->module.name, workload_at(i)->dataset ? workload_at(i)->dataset : "repeats a profile");
+    print_row("models", "with their data: %s", names);
 }
 
 static void print_parts(void)
@@ -55,16 +89,26 @@ static void print_parts(void)
     print_kind("worlds", &world_kind);
     print_kind("transports", &transport_kind);
     print_kind("compute", &compute_kind);
-    printf("models      ");
-    for (int i = 0; workload_at(i); i++)
-        printf(" %s (data %s)", workload_at(i)->module.name,
-               workload_at(i)->dataset ? workload_at(i)->dataset : "none: repeats a profile");
-    printf("\n");
+    print_models();
     print_kind("modes", &mode_kind);
     print_kind("reducers", &collective_kind);
-    printf("charts       %s\n",
-           chart_available() ? "gnuplot found" : "gnuplot not found: no charts (Debian: gnuplot-nox)");
-    printf("cores        %d allowed to this process\n", cores_allowed_count());
+    print_row("charts", "%s",
+              chart_available() ? "gnuplot found" : "gnuplot not found: no charts (Debian: gnuplot-nox)");
+    print_row("cores", "%d allowed to this process", cores_allowed_count());
+}
+
+static void print_version(void)
+{
+    char text[4096];
+
+    manifest_version(text, sizeof text);
+    print_row("version", "%s", text);
+    manifest_build(text, sizeof text);
+    print_row("build", "%s", text);
+    manifest_libraries(text, sizeof text);
+    print_row("libraries", "%s", text);
+    manifest_machine(text, sizeof text);
+    print_row("machine", "%s", text);
 }
 
 /* Of a message between the first two ranks that are as far apart as that; nothing where no two are. */
@@ -105,16 +149,32 @@ static enum group group_of(const struct cluster *c, const struct cluster_sources
     return strcmp(sources->text[key], CLUSTER_NOT_GIVEN) == 0 ? NOT_GIVEN : GIVEN;
 }
 
+/* Below a key. */
+static void print_deeper(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+static void print_deeper(const char *fmt, ...)
+{
+    enum { BEFORE = 4 };
+    char text[4096];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    printf("%*s", BEFORE, "");
+    terminal_fill(stdout, text, BEFORE, terminal_line_columns(stdout));
+}
+
 static void print_key(const struct cluster *c, const struct cluster_sources *sources, int key, const char *title)
 {
     const struct key *k = &cluster_keys[key];
     char value[64];
 
     cluster_key_format(c, key, value, sizeof value);
-    printf("%s%-26s %s %s\n    %s%s%s\n    %s%s\n", title, k->name, value, k->unit, k->meaning,
-           cluster_key_matters(c, key) ? "" : "; without effect here: needs ",
-           cluster_key_matters(c, key) ? "" : k->only, sources->text[key][0] ? "source: " : "source: none given",
-           sources->text[key]);
+    printf("%s%-26s %s %s\n", title, k->name, value, k->unit);
+    print_deeper("%s%s%s", k->meaning, cluster_key_matters(c, key) ? "" : "; without effect here: needs ",
+                 cluster_key_matters(c, key) ? "" : k->only);
+    print_deeper("%s%s", sources->text[key][0] ? "source: " : "source: none given", sources->text[key]);
 }
 
 static enum rc print_cluster(const struct info_opts *o)
@@ -149,27 +209,28 @@ static void print_driver(void)
         if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.'))
             break;
     if (word)
-        printf("driver       NVIDIA %s\n", word);
+        print_row("driver", "NVIDIA %s", word);
     else
-        printf("driver       none of NVIDIA is loaded: no /proc/driver/nvidia/version\n");
+        print_row("driver", "none of NVIDIA is loaded: no /proc/driver/nvidia/version");
 }
 
 /* Of every backend that computes on some. */
 static void print_devices(void)
 {
     const struct module *m;
-    char text[256];
+    char text[256], name[32];
     int n_devices;
 
     for (int i = 0; (m = compute_kind.at(i)); i++) {
         const struct compute_backend *b = (const struct compute_backend *)m;
         if (b->device_count == NULL)
             continue;
+        snprintf(name, sizeof name, "%ss", b->device_kind);
         if (b->device_count(&n_devices) != RC_OK) {
-            printf("%ss         none for %s: %s\n", b->device_kind, m->name, rc_message());
+            print_row(name, "none for %s: %s", m->name, rc_message());
             continue;
         }
-        printf("%ss         %d for %s\n", b->device_kind, n_devices, m->name);
+        print_row(name, "%d for %s", n_devices, m->name);
         for (int k = 0; b->device_text && k < n_devices; k++) {
             b->device_text(k, text, sizeof text);
             printf("  %s %-8d %s\n", b->device_kind, k, text);
@@ -177,17 +238,10 @@ static void print_devices(void)
     }
 }
 
-static enum rc info_run(struct verb_call *call)
+static void print_info(void)
 {
-    const struct info_opts *o = call->opts;
     char nccl[RC_MESSAGE_BYTES + 64], mpi[RC_MESSAGE_BYTES + 64];
-    struct report *to = NULL;
-    enum rc rc;
 
-    if (verb_given(call, "cluster") || verb_given(call, "cluster-set"))
-        return call->output.json ? used_cluster_print_json("cluster", o->cluster, o->cluster_set.text)
-                                 : print_cluster(o);
-    call->stage = STAGE_RUN;
     print_parts();
     print_missing("world mpi", GRADMARK_MPI_WHY_NOT);
     print_missing("cpu bf16", GRADMARK_ONEDNN_WHY_NOT);
@@ -195,14 +249,22 @@ static enum rc info_run(struct verb_call *call)
     print_missing("PNG files", GRADMARK_PNG_WHY_NOT);
     print_missing("reducer gloo", GRADMARK_GLOO_WHY_NOT);
     print_missing("cuda tests", GRADMARK_CXX_WHY_NOT);
-    printf("products     %s\n", GRADMARK_PRODUCTS);
+    print_row("products", "%s", GRADMARK_PRODUCTS);
     mpi_level_text(mpi, sizeof mpi);
-    printf("mpi threads  %s\n", mpi);
+    print_row("mpi threads", "%s", mpi);
     nccl_state(nccl, sizeof nccl);
     print_driver();
-    printf("cuda         %s\nnccl         %s\n", GRADMARK_CUDA_STATE, nccl);
+    print_row("cuda", "%s", GRADMARK_CUDA_STATE);
+    print_row("nccl", "%s", nccl);
     print_devices();
-    fflush(stdout);
+    print_version();
+}
+
+static enum rc print_record(void)
+{
+    struct report *to = NULL;
+    enum rc rc;
+
     TRY(report_open(&to, "-"));
     manifest_fill(report_begin(to, "build"), false);
     TRY(report_end(to));
@@ -210,6 +272,20 @@ static enum rc info_run(struct verb_call *call)
 out:
     report_close(&to);
     return rc;
+}
+
+static enum rc info_run(struct verb_call *call)
+{
+    const struct info_opts *o = call->opts;
+
+    if (verb_given(call, "cluster") || verb_given(call, "cluster-set"))
+        return call->output.json ? used_cluster_print_json("cluster", o->cluster, o->cluster_set.text)
+                                 : print_cluster(o);
+    call->stage = STAGE_RUN;
+    if (call->output.json)
+        return print_record();
+    print_info();
+    return output_flush(stdout);
 }
 
 static const struct verb_example examples[] = {
@@ -222,10 +298,11 @@ static const struct verb_example examples[] = {
 const struct verb verb_info = {
     .name = "info",
     .summary = "show what this program and machine offer, or a cluster",
-    .introduction = "Prints what was built, what was not built and why, and the devices of this machine. The last line "
-                    "is a record (JSON) with the versions of all libraries.\n\n"
-                    "With --cluster it prints a description of a cluster: each value with its unit and source, and the "
-                    "time of a message.",
+    .introduction =
+        "Prints what was built, what was not built and why, the devices of this machine, and the versions of "
+        "the program and its libraries. With --json it prints these versions as a record.\n\n"
+        "With --cluster it prints a description of a cluster: each value with its unit and source, and the "
+        "time of a message.",
     .example = examples,
     .page = "install",
     .has_records = true,
