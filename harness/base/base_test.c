@@ -93,6 +93,8 @@ UNIT_TEST(nearest_is_near_or_nothing)
     assert_string_equal(text_nearest("lr", words), "learning-rate"); /* the first */
     assert_string_equal(text_nearest("learning", words), "learning-rate");
     assert_null(text_nearest("lx", words));
+    assert_string_equal(text_nearest("batches-each", words), "batch");
+    assert_string_equal(text_nearest("learn", words), "learning-rate");
     assert_int_equal(text_choice("none|linear|sqrt", "none"), 0);
     assert_int_equal(text_choice("none|linear|sqrt", "sqrt"), 2);
     assert_int_equal(text_choice("none|linear|sqrt", "line"), -1);

@@ -50,12 +50,12 @@ static unsigned edit_distance(const char *a, const char *b)
     return row[n_b];
 }
 
-/* Does longer have the words of shorter, and others behind a hyphen? */
+/* Does longer begin with shorter, which has some letters, or few and a hyphen after them? */
 static bool has_first_words(const char *longer, const char *shorter)
 {
     const size_t n = strlen(shorter);
 
-    return n >= 2 && strncmp(longer, shorter, n) == 0 && (longer[n] == '-' || longer[n] == '_');
+    return strncmp(longer, shorter, n) == 0 && (n >= 3 || (n == 2 && (longer[n] == '-' || longer[n] == '_')));
 }
 
 /* Is word the first letters of the words of choice, which has several? */

@@ -4,7 +4,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "data/dataset.h"
 #include "data/feed.h"
 #include "harness/net/transport.h"
 #include "harness/train/job_batch.h"
@@ -22,7 +24,8 @@ static enum rc open_path(struct dataset **out, const char *path)
     if (rc == RC_OK)
         return RC_OK;
     snprintf(why, sizeof why, "%s", rc_message());
-    return rc_raise(rc, "--data: %.480s", why);
+    const struct dataset_source *built_in = access(path, F_OK) == 0 ? NULL : dataset_source_find(path);
+    return rc_raise(rc, "--data: %.400s%s", why, built_in ? "; for built-in images leave --data out" : "");
 }
 
 enum rc file_data_open(struct dataset **out, const char *path, uint64_t *image_size, uint64_t *classes)

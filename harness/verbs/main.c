@@ -90,6 +90,8 @@ static int unknown_verb(const char *name, bool for_help)
         fprintf(stderr, "gradmark: %s: %s; did you mean gradmark %s?\n", name, what, command);
     else if (!for_help && verb)
         fprintf(stderr, "gradmark: %s: %s; did you mean gradmark %s %s?\n", name, what, verb, name);
+    else if (name[0] == '-')
+        fprintf(stderr, "gradmark: %s: begins with a hyphen; write a verb first, as gradmark train --help\n", name);
     else if (nearest)
         fprintf(stderr, "gradmark: %s: %s; the nearest is %s\n", name, what, nearest);
     else

@@ -531,6 +531,11 @@ static const struct verb_basics basics[] = {
     { "rate of your own", "images-per-s" },  { NULL, NULL },
 };
 
+static const struct verb_hint hints[] = {
+    { "gpu", "a published rate is --published GPU; --compute cuda measures the GPU of this machine" },
+    { NULL, NULL },
+};
+
 const struct verb verb_profile = {
     .name = "profile",
     .summary = "measure the time of each layer in a training step",
@@ -545,5 +550,6 @@ const struct verb verb_profile = {
     .opts_bytes = sizeof(struct profile_opts),
     .group = groups,
     .check = check_use,
+    .hint = hints,
     .run = profile_run,
 };

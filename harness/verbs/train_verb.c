@@ -461,6 +461,7 @@ static const struct verb_hint hints[] = {
     { "mode ssp", "write --mode ps --consistency ssp:4" },
     { "mode sync", "write --mode allreduce, or --mode ps --consistency sync" },
     { "mode ring", "write --mode allreduce --reducer ring" },
+    { "compute gpu", "write --compute cuda" },
     { NULL, NULL },
 };
 

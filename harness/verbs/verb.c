@@ -249,11 +249,54 @@ static int groups_of(struct opt_group group[VERB_MAX_GROUPS], const struct verb 
     return n;
 }
 
+/* The option of this name, of n bytes; NULL: v has none. */
+static const struct opt *find_option(const struct verb *v, const char *name, size_t n)
+{
+    for (const struct verb_group *g = v->group; g->table; g++)
+        for (const struct opt *o = g->table; o->type != OPT_END; o++)
+            if (strncmp(o->name, name, n) == 0 && o->name[n] == '\0')
+                return o;
+    return v->format && strncmp(v->format->name, name, n) == 0 && v->format->name[n] == '\0' ? v->format : NULL;
+}
+
 /* Returns rc, the result of the parser. If the parser refused an option or a value that v has a hint for, the hint
  * replaces its message; one for any value ("model *") follows it. The match is by that message ("--NAME: no such
  * option", "--NAME VALUE: ", "must be one of"), so it depends on the wording in base/opt.c. */
 static enum rc hinted(enum rc rc, const struct verb *v)
 {
+    /* Names of other programs, and an option here, with a value if it needs one. The first that the verb has. */
+    static const struct verb_hint other_names[] = {
+        { "algo", "reducer" },
+        { "algorithm", "reducer" },
+        { "backend", "reducer" },
+        { "bandwidth", "cluster-set link_bits_per_s=N" },
+        { "checkpoint", "save" },
+        { "device", "compute" },
+        { "dtype", "precision" },
+        { "gpu", "compute cuda" },
+        { "gpus", "compute cuda" },
+        { "hosts", "workers" },
+        { "iterations", "steps" },
+        { "iterations", "repeats" },
+        { "iters", "steps" },
+        { "iters", "repeats" },
+        { "latency", "cluster-set link_latency_s=N" },
+        { "log", "out" },
+        { "log", "records" },
+        { "nodes", "workers" },
+        { "nodes", "gpus" },
+        { "np", "workers" },
+        { "num-workers", "workers" },
+        { "output", "results" },
+        { "ranks", "workers" },
+        { "repeats", "launches" },
+        { "runs", "launches" },
+        { "size", "bytes" },
+        { "sizes", "bytes" },
+        { "time", "budget-s" },
+        { "trials", "launches" },
+        { NULL, NULL },
+    };
     char unknown[64], message[RC_MESSAGE_BYTES];
 
     snprintf(message, sizeof message, "%s", rc == RC_INVAL ? rc_message() : "");
@@ -268,6 +311,11 @@ static enum rc hinted(enum rc rc, const struct verb *v)
             return rc_raise(RC_INVAL, "--%s: %s; %s", h->option, has_value ? "no such choice" : "no such option",
                             h->instead);
     }
+    for (const struct verb_hint *h = other_names; rc == RC_INVAL && h->option; h++) {
+        snprintf(unknown, sizeof unknown, "--%s: no such option", h->option);
+        if (strncmp(message, unknown, strlen(unknown)) == 0 && find_option(v, h->instead, strcspn(h->instead, " ")))
+            return rc_raise(RC_INVAL, "%s; use --%s", unknown, h->instead);
+    }
     return rc;
 }
 
@@ -279,16 +327,6 @@ static int n_operands_of(const struct verb *v)
     for (const char *c = v->operands; c && *c; c++)
         n += *c == ' ';
     return n;
-}
-
-/* The option of this name, of n bytes; NULL: v has none. */
-static const struct opt *find_option(const struct verb *v, const char *name, size_t n)
-{
-    for (const struct verb_group *g = v->group; g->table; g++)
-        for (const struct opt *o = g->table; o->type != OPT_END; o++)
-            if (strncmp(o->name, name, n) == 0 && o->name[n] == '\0')
-                return o;
-    return v->format && strncmp(v->format->name, name, n) == 0 && v->format->name[n] == '\0' ? v->format : NULL;
 }
 
 /* Is this word an option whose value is the next word? */
