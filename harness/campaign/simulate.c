@@ -208,21 +208,37 @@ out:
     return rc;
 }
 
+/* "--published P100 (gradmark profile --list has all), or ", of a GPU that has a rate for the model; "": none has. */
+static void say_published(char *out, size_t n_bytes, const struct simulate *s, const char *model)
+{
+    const struct published_wish wish = { .gpu = "", .model = model, .precision = "", .batch = 0 };
+    const struct published_rate *rate;
+    struct published p = { .path = NULL };
+
+    out[0] = '\0';
+    if (published_load(&p, s->terms->published_rates) == RC_OK && published_choose(&rate, NULL, &p, &wish) == RC_OK)
+        snprintf(out, n_bytes, "--published %.*s (gradmark profile --list has all), or ",
+                 (int)strcspn(rate->gpu, "-( "), rate->gpu);
+    published_free(&p);
+}
+
 /* RC_INVAL: nothing says how fast one GPU is. */
 static enum rc raise_no_rate(const struct simulate *s, const char *model)
 {
     const char *names[MOST_WORKLOADS + 1] = { NULL }, *name;
     const struct workload *workload = NULL;
+    char published[128];
     int n = 0;
 
+    say_published(published, sizeof published, s, model);
     for (int i = 0; n < MOST_WORKLOADS && (name = module_name(&workload_kind, i)); i++)
         if (workload_find(&workload, name) == RC_OK && workload->network)
             names[n++] = name;
     if (workload_find(&workload, model) == RC_OK && workload->network)
         return rc_raise(RC_INVAL,
-                        "--models %s: no rate of one GPU was published for cluster %.60s; add --profile %s=FILE "
-                        "(gradmark profile writes it), or --published GPU",
-                        model, s->terms->cluster, model);
+                        "--models %s: cluster %.60s names no rate of one GPU for it; use %s--profile %s=FILE "
+                        "(gradmark profile writes it)",
+                        model, s->terms->cluster, published, model);
     const char *nearest = text_nearest(model, names);
     return rc_raise(RC_INVAL, "--models %s: no such model%s%s; your own model needs --profile %s=FILE", model,
                     nearest ? "; the nearest is " : "", nearest ? nearest : "", model);

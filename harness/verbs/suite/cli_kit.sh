@@ -10,6 +10,7 @@
 #   ends STATUS COMMAND...    The same output. Fails unless the command ends with STATUS.
 #   ok COMMAND...             The same with status 0.
 #   fits                      Fails unless the lines of out have at most 100 columns. Rows of comm have the columns of nccl-tests.
+#   whole                     Print out, with lines that begin with two blanks at the end of the line before.
 #   value KEY FILE            Print a value of the last record of FILE.
 #
 # Paths among the other arguments are made absolute before:
@@ -61,6 +62,8 @@ fits() {
     wide=$(LC_ALL=C.UTF-8 grep -E '^.{101}' out | grep -vE '^ +[0-9]+ +[0-9]+ +float |^#  .* (out-of-place|redop|\(us\)) ') || return 0
     fail "wider than 100 columns: $wide"
 }
+
+whole() { sed -e ':n' -e '$!N;s/\n   */ /;tn' -e 'P;D' out; }
 
 value() {
     tail -n 1 "$2" | grep -oE "\"$1\":(\[[^]]*\]|\"[^\"]*\"|[^,}]*)" | head -n 1 | cut -d: -f2- | tr -d '"'
