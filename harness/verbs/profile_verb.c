@@ -298,13 +298,30 @@ static enum rc choose_rate(struct published_rate *out, size_t *n_fitting, const 
     return rc;
 }
 
+static enum rc print_derived(const struct profile_opts *o, const struct profile *p, size_t n_fitting)
+{
+    struct terminal_text text = { .lines = NULL };
+    enum rc rc;
+
+    TRY(terminal_text_open(&text));
+    fprintf(text.lines, "%s: %s\n", o->out, p->source);
+    if (n_fitting > 0)
+        fprintf(text.lines,
+                "%zu published rate%s fit: --list shows them; chosen: synthetic data first, batch nearest to 64, "
+                "order of the table\n",
+                n_fitting, n_fitting == 1 ? "" : "s");
+    TRY(terminal_text_close(&text, stdout));
+    TRY(output_flush(stdout));
+out:
+    return rc;
+}
+
 static enum rc derive(struct verb_call *call, const struct workload *workload)
 {
     const struct profile_opts *o = call->opts;
     const struct network_opts opts = network_opts_of(o);
     struct published_rate rate;
     struct published all = { 0 };
-    struct terminal_text text = { .lines = NULL };
     struct network *n = NULL;
     struct profile *p = NULL;
     size_t n_fitting = 0;
@@ -321,18 +338,8 @@ static enum rc derive(struct verb_call *call, const struct workload *workload)
         TRY(profile_save(p, o->out));
     if (call->output.json)
         TRY(profile_print_json(p));
-    TRY(terminal_text_open(&text));
-    fprintf(text.lines, "%s: %s\n", o->out, p->source);
-    if (n_fitting > 0)
-        fprintf(text.lines,
-                "%zu published rate%s fit: --list shows them; chosen: synthetic data first, batch nearest to 64, "
-                "order of the table\n",
-                n_fitting, n_fitting == 1 ? "" : "s");
-    TRY(terminal_text_close(&text, stdout));
-    TRY(output_flush(stdout));
+    TRY(print_derived(o, p, n_fitting));
 out:
-    if (terminal_text_close(&text, NULL) != RC_OK && rc == RC_OK)
-        rc = RC_NOMEM;
     profile_close(&p);
     published_free(&all);
     network_close(&n);
