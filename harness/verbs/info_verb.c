@@ -154,15 +154,14 @@ static void print_deeper(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 static void print_deeper(const char *fmt, ...)
 {
-    enum { BEFORE = 4 };
     char text[4096];
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    printf("%*s", BEFORE, "");
-    terminal_fill(stdout, text, BEFORE, terminal_line_columns(stdout));
+    terminal_wrap(stdout, text, terminal_line_columns(stdout));
+    fputc('\n', stdout);
 }
 
 static void print_key(const struct cluster *c, const struct cluster_sources *sources, int key, const char *title)
@@ -172,9 +171,9 @@ static void print_key(const struct cluster *c, const struct cluster_sources *sou
 
     cluster_key_format(c, key, value, sizeof value);
     printf("%s%-26s %s %s\n", title, k->name, value, k->unit);
-    print_deeper("%s%s%s", k->meaning, cluster_key_matters(c, key) ? "" : "; without effect here: needs ",
+    print_deeper("    %s%s%s", k->meaning, cluster_key_matters(c, key) ? "" : "; without effect here: needs ",
                  cluster_key_matters(c, key) ? "" : k->only);
-    print_deeper("%s%s", sources->text[key][0] ? "source: " : "source: none given", sources->text[key]);
+    print_deeper("    %s%s", sources->text[key][0] ? "source: " : "source: none given", sources->text[key]);
 }
 
 static enum rc print_cluster(const struct info_opts *o)
