@@ -85,19 +85,22 @@ UNIT_TEST(the_cheapest_is_chosen)
         size_t n_elems;
         const char *settings, *chosen, *why, *and_why;
     } of[] = {
-        /* Many bytes go around the ring, of 6 ranks in 10 messages of a sixth:
-         * 10 x (50 us + 16/6 MB / 125 MB/s) + 5 x 8 MB / 10 GB/s */
-        { 6, 4000000, LINKS, "ring", "ring for 16000000 bytes: 2.18e+05 us expected",
+        /* Many bytes go around the ring, of 6 ranks in 10 messages of a sixth, which are added in three segments:
+         * 10 x (50 us + 16/6 MB / 125 MB/s) + 8 / 3 MB / 10 GB/s */
+        { 6, 4000000, LINKS, "ring", "ring for 16000000 bytes: 2.14e+05 us expected",
           "of 50 us a message, 0 us each other one, 0.125 GB/s a link, 10 GB/s memory, 0 us a meeting" },
-        /* With 4 ranks there are as many bytes in 4 messages as in the ring's 6:
-         * 4 x 50 us + 24 MB / 125 MB/s + 3 x 12 MB / 10 GB/s */
-        { 4, 4000000, LINKS, "halving-doubling", "halving-doubling for 16000000 bytes: 1.96e+05 us expected",
-          "(ring: 1.96e+05 us)" },
+        /* With 4 ranks there are as many bytes in 4 messages as in the ring's 6: 4 x 50 us + 24 MB / 125 MB/s, and 3 x
+         * 12 MB / 10 GB/s to add; but the ring adds while it sends.
+         * Regression: it took as long as with whole chunks, and halving-doubling was chosen, 3 to 20 % slower. */
+        { 4, 4000000, LINKS, "ring", "ring for 16000000 bytes: 1.93e+05 us expected",
+          "(halving-doubling: 1.96e+05 us)" },
+        /* A chunk of 1 MB is not cut. 4 x 50 us + 6 MB / 125 MB/s + 9 MB / 10 GB/s */
+        { 4, 1000000, LINKS, "halving-doubling", "halving-doubling for 4000000 bytes: 4.91e+04 us expected",
+          "(ring: 4.92e+04 us)" },
         /* Few bytes climb a tree, with 6 ranks in 4 latencies, where halving and doubling have 6. */
         { 6, 1, LINKS, "tree", "tree for 4 bytes: 200 us expected", "(halving-doubling: 300 us)" },
-        /* An empty call takes nobody any time, the ring first of all, which is the fastest for no length and so not
-         * open. */
-        { 4, 0, LINKS, "halving-doubling", "", "" },
+        /* An empty call takes nobody any time, the ring first of all. */
+        { 4, 0, LINKS, "ring", "", "" },
         /* Ranks that share a host have its memory: 8 arrays of 4 MB, each a quarter, read or written. */
         { 4, 4000000, LINKS ",ranks_per_host_count=4", "shm", "shm for 16000000 bytes: 3.2e+03 us expected", "" },
         /* Several hosts sum in theirs first. */
@@ -118,6 +121,14 @@ UNIT_TEST(times_follow_from_rates)
     const struct collective_cost cost = { .msgs = 3, .bytes = 50, .adds = 7, .memory_bytes = 2000, .meetings = 2 };
 
     assert_true(fabs(rates_time_s(&rates, &cost, 9) - (0.003 + 0.5 + 2 + 0.5)) < 1e-12);
+    /* 0.25 of 0.5 s on the link, and 1.5 of 2 s in memory, at the same time. */
+    struct rates both = rates;
+    struct collective_cost beside = cost;
+    beside.beside_bytes = 25;
+    beside.beside_memory_bytes = 1500;
+    assert_true(fabs(rates_time_s(&both, &beside, 9) - (0.003 + 0.5 + 2 + 0.5)) < 1e-12);
+    both.adds_meanwhile = true;
+    assert_true(fabs(rates_time_s(&both, &beside, 9) - (0.003 + 0.25 + 2 + 0.5)) < 1e-12);
     struct rates crowded = rates;
     crowded.other_s = 0.25;
     assert_true(fabs(rates_time_s(&crowded, &cost, 4) - (0.003 + 1 + 0.5 + 2 + 0.5)) < 1e-12);

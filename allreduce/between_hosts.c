@@ -158,6 +158,6 @@ struct collective_cost between_hosts_path(const struct collective_call *call, in
     const size_t n_elems = call->n_elems, n_largest = (n_elems + (size_t)h - 1) / (size_t)h;
 
     return collective_cost_sum(collective_round_cost(n_largest, call->wire),
-                               collective_cost_sum(ring_half_path(n_elems, h, true, call->wire),
-                                                   ring_half_path(n_elems, h, false, call->wire)));
+                               collective_cost_sum(ring_half_path(n_elems, h, 1, true, call->wire),
+                                                   ring_half_path(n_elems, h, 1, false, call->wire)));
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "allreduce/collective_list.h"
+#include "allreduce/rates.h"
 #include "harness/cluster/cluster.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
@@ -121,8 +122,12 @@ static double predicted_s(const struct run *run, int n_ranks, const struct clust
         NULL, &run->call,
         &(struct collective_group){ .n_ranks = n_ranks, .host = host, .eager_bytes = eager_bytes_of(cluster) });
 
-    return (double)path.msgs * cluster->link_latency_s + (double)path.bytes / cluster->link_bytes_per_s +
-           (double)path.memory_bytes / cluster->memory_bytes_per_s;
+    const struct rates rates = { .alpha_s = cluster->link_latency_s,
+                                 .bytes_per_s = cluster->link_bytes_per_s,
+                                 .memory_bytes_per_s = cluster->memory_bytes_per_s,
+                                 .adds_meanwhile = true };
+
+    return rates_time_s(&rates, &path, 0);
 }
 
 static int differs(const char *name, const struct collective_call *call, double measured, double predicted)

@@ -4,9 +4,9 @@
  * rate of the memory, and a meeting of the ranks of a host.
  *
  * Model: t = msgs alpha + others o + bytes beta + memory_bytes gamma + meetings mu (after Hockney, Parallel Computing
- * 20, 1994). `others` is the number of messages that are not on the critical path, of all ranks. o is the time that one
- * of them costs the critical path, if ranks share processors. If ranks have separate processors and links, o is about
- * 0.
+ * 20, 1994). Of bytes and memory_bytes that take their time together (collective_cost) the longer time alone counts.
+ * `others` is the number of messages that are not on the critical path, of all ranks. o is the time that one of them
+ * costs the critical path, if ranks share processors. If ranks have separate processors and links, o is about 0.
  */
 #ifndef ALLREDUCE_RATES_H
 #define ALLREDUCE_RATES_H
@@ -19,6 +19,8 @@ struct rates {
     double bytes_per_s;        /* 1 / beta: of a rank's link, while it receives at the same rate */
     double memory_bytes_per_s; /* 1 / gamma: while all ranks of the host read and write */
     double meeting_s;          /* mu; 0 if a rank is alone on its host, and in virtual time */
+    bool adds_meanwhile;       /* processors add while messages are on their way: each rank has a host, or all have a
+                                  simulated one */
 };
 
 /* Measured by all ranks at once on env's transport and compute. Each figure is that of the slowest rank, so it is equal

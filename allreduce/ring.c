@@ -199,13 +199,18 @@ struct collective_cost ring_half_cost(size_t n_elems, int p, int n_segments, str
     return cost;
 }
 
-struct collective_cost ring_half_path(size_t n_elems, int p, bool adds, enum wire_format wire)
+struct collective_cost ring_half_path(size_t n_elems, int p, int n_segments, bool adds, enum wire_format wire)
 {
     const size_t n_links = (size_t)p - 1, n_largest = (n_elems + (size_t)p - 1) / (size_t)p;
     struct collective_cost path = collective_cost_sum(collective_send_cost(n_links * n_largest, wire),
                                                       collective_receive_cost(n_links * n_largest, wire, adds));
 
     path.msgs = n_elems > 0 ? n_links : 0; /* segments of a chunk are on their way at once */
+    if (n_segments > 1 && n_links > 0) {
+        const uint64_t n_all = n_links * (uint64_t)n_segments;
+        path.beside_bytes = path.bytes;
+        path.beside_memory_bytes = path.memory_bytes / n_all * (n_all - 1);
+    }
     return path;
 }
 
@@ -421,9 +426,8 @@ static struct collective_cost ring_predict(const void *opts, const struct collec
     return cost;
 }
 
-/* Of each half: the largest of p chunks crosses p - 1 links. What the root of a broadcast sends travels at once and
- * shares its link: one latency; then a chunk crosses p - 2 links. Segments of a chunk follow one
- * another: a latency for all of them; additions count as if the next segment's way hid none of them. */
+/* Of each half: ring_half_path(). What the root of a broadcast sends travels at once and shares its link: one latency;
+ * then a chunk crosses p - 2 links. */
 static struct collective_cost ring_critical_path(const void *opts, const struct collective_call *call,
                                                  const struct collective_group *group)
 {
@@ -433,14 +437,14 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
     const struct one_to_all scatter = scatter_of(call);
     struct collective_cost path = { 0 };
 
-    (void)opts;
     if (n_ranks == 1 || n_elems == 0)
         return path;
-    const struct collective_cost gather = ring_half_path(n_elems, (int)n_members, false, call->wire);
-    const struct collective_cost reduce = ring_half_path(n_elems, (int)n_members, true, call->wire);
+    const int n = n_segments(opts, call->n_elems, (int)n_members);
+    const struct collective_cost gather = ring_half_path(n_elems, (int)n_members, n, false, call->wire);
+    const struct collective_cost reduce = ring_half_path(n_elems, (int)n_members, n, true, call->wire);
     const struct collective_cost round = collective_round_cost((n_elems + n_members - 1) / n_members, call->wire);
     if (broadcasts)
-        path = (struct collective_cost){ 1, one_to_all_cost(&scatter, call->root, n_ranks).bytes, 0, 0, 0 };
+        path = (struct collective_cost){ .msgs = 1, .bytes = one_to_all_cost(&scatter, call->root, n_ranks).bytes };
     if (call->type & (COLL_ALLREDUCE | COLL_REDUCE_SCATTER))
         path = collective_cost_sum(reduce, round);
     return call->type == COLL_REDUCE_SCATTER ? path : collective_cost_sum(path, gather);

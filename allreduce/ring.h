@@ -68,8 +68,9 @@ struct ring_half_ends {
 struct collective_cost ring_half_cost(size_t n_elems, int p, int n_segments, struct ring_half_ends ends, bool adds,
                                       enum wire_format wire);
 /* Cost of its critical path: the largest of p chunks crosses p - 1 links. Segments of a chunk follow one another: one
- * latency for all of them. Additions count as if they did not overlap with the next segment's transfer. Pure. */
-struct collective_cost ring_half_path(size_t n_elems, int p, bool adds, enum wire_format wire);
+ * latency for all of them; and they are added while later ones are on their way, all but the very last one.
+ * n_segments 1: whole chunks. Pure. */
+struct collective_cost ring_half_path(size_t n_elems, int p, int n_segments, bool adds, enum wire_format wire);
 /* Chunk i of n_elems over p ranks; i may be any integer, taken modulo p. */
 struct range ring_chunk(int i, int p, size_t n_elems);
 /* The tag of a message. k counts the messages of all runs (including those of a broadcast's root), so that a duplicate

@@ -37,12 +37,20 @@ static void allreduce_close(struct sync **s)
     *s = NULL;
 }
 
-static size_t largest_chunk(const struct buckets *b)
+static bool is_of_shard(const struct sync_env *env, size_t k)
 {
+    return env->shard.world && env->buckets->chunk[k].offset_elems >= env->shard.first_elem;
+}
+
+/* Of the chunks that all ranks have, or of those of the shard: equal on all that add them. */
+static size_t largest_chunk(const struct sync_env *env, bool of_shard)
+{
+    const struct buckets *b = env->buckets;
     size_t n_elems = 0;
 
     for (size_t k = 0; k < b->n_chunks; k++)
-        n_elems = b->chunk[k].n_elems > n_elems ? b->chunk[k].n_elems : n_elems;
+        if (is_of_shard(env, k) == of_shard)
+            n_elems = b->chunk[k].n_elems > n_elems ? b->chunk[k].n_elems : n_elems;
     return n_elems;
 }
 
@@ -64,8 +72,7 @@ static struct collective *collective_of(const struct sync *s, size_t k)
 {
     const struct allreduce *a = (const struct allreduce *)s;
 
-    return a->of_shard && s->env.buckets->chunk[k].offset_elems >= s->env.shard.first_elem ? a->of_shard
-                                                                                           : a->collective;
+    return is_of_shard(&s->env, k) ? a->of_shard : a->collective;
 }
 
 static struct collective_group group_of(const struct sync *s, size_t k)
@@ -98,7 +105,7 @@ out:
 static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
 {
     const struct collective_call longest =
-        compression_call(&env->compression, largest_chunk(env->buckets), env->n_workers);
+        compression_call(&env->compression, largest_chunk(env, false), env->n_workers);
     struct collective_env collective = { .kind = &collective_kind,
                                          .transport = env->transport,
                                          .compute = env->compute,
@@ -122,6 +129,7 @@ static enum rc allreduce_open(struct sync **out, const struct sync_env *env)
     if (env->shard.world) {
         collective.transport = env->shard.transport;
         collective.n_shares = 0;
+        collective.max_elems = largest_chunk(env, true);
         TRY(collective_open(&a->of_shard, env->collective, &collective));
     }
     TRY(check_calls(base));
@@ -285,7 +293,7 @@ static void allreduce_explain(const struct sync *s, char *text, size_t n_bytes)
         return;
     const struct collective_call call = call_of(s, longest);
     n_written += (size_t)snprintf(text + n_written, n_bytes - n_written, "; ");
-    collective_explain(((const struct allreduce *)s)->collective, &call, text + n_written, n_bytes - n_written);
+    collective_explain(collective_of(s, longest), &call, text + n_written, n_bytes - n_written);
 }
 
 static uint64_t allreduce_full_bytes(const struct sync *s)

@@ -61,7 +61,9 @@ struct collective_cost collective_cost_most(struct collective_cost a, struct col
                                      .bytes = greater(a.bytes, b.bytes),
                                      .adds = greater(a.adds, b.adds),
                                      .memory_bytes = greater(a.memory_bytes, b.memory_bytes),
-                                     .meetings = greater(a.meetings, b.meetings) };
+                                     .meetings = greater(a.meetings, b.meetings),
+                                     .beside_bytes = greater(a.beside_bytes, b.beside_bytes),
+                                     .beside_memory_bytes = greater(a.beside_memory_bytes, b.beside_memory_bytes) };
 }
 
 struct collective_cost collective_no_cost(const void *opts, const struct collective_call *call, int rank,
@@ -86,7 +88,9 @@ struct collective_cost collective_cost_sum(struct collective_cost a, struct coll
                                      .bytes = a.bytes + b.bytes,
                                      .adds = a.adds + b.adds,
                                      .memory_bytes = a.memory_bytes + b.memory_bytes,
-                                     .meetings = a.meetings + b.meetings };
+                                     .meetings = a.meetings + b.meetings,
+                                     .beside_bytes = a.beside_bytes + b.beside_bytes,
+                                     .beside_memory_bytes = a.beside_memory_bytes + b.beside_memory_bytes };
 }
 
 struct collective_cost collective_send_cost(size_t n_elems, enum wire_format wire)

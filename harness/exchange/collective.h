@@ -137,6 +137,9 @@ struct collective_cost { /* t = msgs alpha + bytes beta + memory_bytes gamma (af
     uint64_t adds;
     uint64_t memory_bytes; /* read and written, for additions and copies; charged to the compute */
     uint64_t meetings;     /* meetings of the ranks of a host, with COLL_SHARED */
+    /* Of a critical path, parts of bytes and memory_bytes that take their time together if processors add while
+     * messages are on their way: the longer of the two counts. */
+    uint64_t beside_bytes, beside_memory_bytes;
 };
 
 enum {                            /* memory_bytes of an element of ... */
