@@ -12,6 +12,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/rng.h"
+#include "harness/base/terminal.h"
 #include "harness/measure/sorted.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
@@ -359,6 +360,7 @@ enum rc self_test_print(const struct trial_result *result, int n, FILE *to)
                                             { "after", ALIGN_RIGHT } };
     const struct totals sum = total(result, n);
     double *scratch = malloc((size_t)(n > 0 ? n : 1) * sizeof *scratch);
+    struct terminal_text text = { .lines = NULL };
     struct table *t = NULL;
     enum rc rc = RC_OK;
 
@@ -369,15 +371,17 @@ enum rc self_test_print(const struct trial_result *result, int n, FILE *to)
         if (sum.n_faults[k] > 0)
             kind_row(t, &sum, k, median_found_after_s(result, n, k, scratch));
     TRY(table_print(t, to));
-    fprintf(to,
-            "false alarms: %d findings without a fault, of %ld healthy nodes and ranks in %d trials; of %d trial%s "
-            "without a fault, %d had one\n",
+    TRY(terminal_text_open(&text));
+    fprintf(text.lines,
+            "false alarms: %d findings without a fault, of %ld healthy nodes and ranks in %d trials\n"
+            "  of %d trial%s without a fault, %d had one\n",
             sum.n_false, sum.n_subjects, n, sum.n_healthy, sum.n_healthy == 1 ? "" : "s", sum.n_alarmed);
     if (sum.n_untested > 0)
-        fprintf(to, "%d trials could not test\n", sum.n_untested);
+        fprintf(text.lines, "%d trials could not test\n", sum.n_untested);
     for (int i = 0; i < n; i++)
         if (result[i].failed[0])
-            fprintf(to, "trial %d failed: %s\n", i, result[i].failed);
+            fprintf(text.lines, "trial %d failed: %s\n", i, result[i].failed);
+    TRY(terminal_text_close(&text, to));
     TRY(output_flush(to));
 out:
     table_close(&t);
