@@ -10,6 +10,7 @@
 #   ends STATUS COMMAND...    The same output. Fails unless the command ends with STATUS.
 #   ok COMMAND...             The same with status 0.
 #   fits                      Fails unless the lines of out have at most 100 columns. Rows of comm have the columns of nccl-tests.
+#   comments                  Print out, with lines that begin with "#   " at the end of the line before.
 #   whole                     Print out, with lines that begin with two blanks at the end of the line before.
 #   value KEY FILE            Print a value of the last record of FILE.
 #
@@ -62,6 +63,8 @@ fits() {
     wide=$(LC_ALL=C.UTF-8 grep -E '^.{101}' out | grep -vE '^ +[0-9]+ +[0-9]+ +float |^#  .* (out-of-place|redop|\(us\)) ') || return 0
     fail "wider than 100 columns: $wide"
 }
+
+comments() { sed -e ':n' -e '$!N;s/\n#   / /;tn' -e 'P;D' out; }
 
 whole() { sed -e ':n' -e '$!N;s/\n   */ /;tn' -e 'P;D' out; }
 
