@@ -209,6 +209,12 @@ static double counted_ratio(const struct window *w, const struct steps *in)
     return applied * n_samples / (n_steps * (double)in->batch_per_worker_count);
 }
 
+/* measure.E3: the rounds of n that are left out, beside n_warmup. */
+static size_t n_of_no_period(const struct steps *in, size_t n_rounds)
+{
+    return in->period_steps > 1 && n_rounds > in->period_steps ? n_rounds % in->period_steps : 0;
+}
+
 /* measure.E1, E5: samples of a round over the mean duration of the steady rounds. Leaves *w at the steady part. */
 static enum rc find_throughput(struct steps_summary *out, struct window *w, const struct steps *in)
 {
@@ -221,7 +227,7 @@ static enum rc find_throughput(struct steps_summary *out, struct window *w, cons
         duration_s[r] = seconds_between(w->boundary_ns[r], w->boundary_ns[r + 1]);
     out->n_rounds = w->n_rounds;
     out->steady = steady_find(duration_s, w->n_rounds);
-    const size_t n_warmup = out->steady.n_warmup;
+    const size_t n_warmup = out->steady.n_warmup + n_of_no_period(in, w->n_rounds - out->steady.n_warmup);
     struct interval duration = interval_autocorrelated(duration_s + n_warmup, w->n_rounds - n_warmup);
     free(duration_s);
     w->from_ns = w->boundary_ns[n_warmup];

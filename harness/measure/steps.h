@@ -11,7 +11,8 @@
  *   E3  Only time in which every worker trained counts: from the latest first start to the earliest last end.
  *       Overlapped runs of at least three steps exclude two of them: the first has nothing to wait for, and the last
  *       also waits for its own exchange. So do staged ones, whose first has no exchange of later stages to wait for,
- *       and whose last ends with all stages; of three steps they keep the last.
+ *       and whose last ends with all stages; of three steps they keep the last. Where workers exchange once in some
+ *       steps, so many rounds or a multiple count: no exchange is missing.
  *   E4  compute, wait, wire, server and apply are measured. wait is for the latest worker of a synchronous mode, and
  *       while servers hold replies back for other workers. rest is the remainder of a step (a wake-up, a copy), and
  *       never negative. compute + wait + wire + server + apply + rest is exactly the mean step of a worker, and of all
@@ -70,6 +71,7 @@ struct steps {                      /* borrowed */
     const size_t *batch_count;      /* [n_workers]: samples per step of each worker; the value above is their mean;
                                        NULL: all are equal */
     bool staged;                    /* a step waits for the exchange that later stages made in the step before */
+    size_t period_steps;            /* workers exchange once in so many steps; 0: in each */
 };
 
 struct steps_summary {

@@ -458,7 +458,8 @@ enum rc train_summarise(struct train_summary *out, const struct train_job *job, 
                         .messages_per_step_count = servers_parts_per_step(job, r),
                         .batch_count = job->batch_of,
                         .overlapped = r->overlap.overlaps,
-                        .staged = job->opts.stages > 1 };
+                        .staged = job->opts.stages > 1,
+                        .period_steps = job->opts.average_every };
     TRY(train_measure(&s.measured, job, r, &s.steps));
     train_find_efficiency(&s, job, r);
     train_find_bound(&s, job, r);
