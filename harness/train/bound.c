@@ -12,6 +12,7 @@
 #include "harness/bench/alpha_beta.h"
 #include "harness/bench/series.h"
 #include "harness/bench/update.h"
+#include "harness/exchange/collective.h"
 #include "harness/exchange/exchange.h"
 #include "harness/train/alternation.h"
 #include "harness/train/job_batch.h"
@@ -349,10 +350,20 @@ out:
     return rc;
 }
 
+/* The part of the activations' time that no exchange hides. Around a circle all ranks end at once. Else one may end
+ * before others of its group, and what it sends first is there when they end: a message less. */
+static double shown_ratio(const struct train_job *job)
+{
+    const struct shard_traffic *t = &job->shard.traffic;
+    const double n = (double)job->opts.accumulate * (t->n_gathers + t->n_scatters);
+
+    return n < 1 || (job->collective && job->collective->module.caps & COLL_CIRCLE) ? 1 : (n - 1) / n;
+}
+
 /* Of shards: none computes the network alone, and what a gradient takes is measured while nothing crosses. */
 static enum rc probe_shards(struct train_limits *out, struct rank *r, float *grad)
 {
-    const double n = (double)r->job->opts.accumulate;
+    const double n = (double)r->job->opts.accumulate * shown_ratio(r->job);
     struct alpha_beta_times gather, scatter;
     enum rc rc;
 
