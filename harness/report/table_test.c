@@ -264,7 +264,8 @@ static struct table *table_of(const struct column *column, size_t n_columns, con
 UNIT_TEST(words_of_wide_tables_are_broken)
 {
     const struct column column[] = { { "workers", ALIGN_RIGHT }, { "note", ALIGN_LEFT }, { "x", ALIGN_LEFT } };
-    const char *const cells[] = { "1", WORDS " the 50 % of 30", "y", "2", "short", "" };
+    const char long_note[] = WORDS " the 50 % of 30";
+    const char *const cells[] = { "1", long_note, "y", "2", "short", "" };
     struct table *t = table_of(column, 3, cells, sizeof cells / sizeof *cells);
 
     looks_like(t,
