@@ -34,6 +34,7 @@ ON_A_FLEET(wrong_sums_fail)
     assert_finding(f, 0, SUBJECT_RANK, 2, 12, 0);
     assert_finding(f, 1, SUBJECT_RANK, 5, 1, 0);
     assert_int_equal(f->a.finding[1].b, 2);
+    assert_string_equal(f->a.finding[1].metric, "allreduce_sums");
     assert_outcomes(f, ACCEPT_COLLECTIVES, OUTCOME_FAIL, OUTCOME_FAIL);
     add_wrong(f, 262144, 0, 3);
     for (int r = 3; r < 8; r++)
@@ -98,6 +99,7 @@ ON_A_FLEET(wrong_pulls_fail)
     assert_int_equal(f->a.n_findings, 1);
     assert_finding(f, 0, SUBJECT_RANK, 3, 2, 0);
     assert_int_equal(f->a.finding[0].stage, ACCEPT_PS);
+    assert_string_equal(f->a.finding[0].metric, "ps_pulls");
     assert_outcomes(f, ACCEPT_PS, OUTCOME_FAIL, OUTCOME_FAIL);
     for (int r = 0; r < 3; r++)
         add_wrong_pull(f, r, 1);

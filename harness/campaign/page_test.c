@@ -191,6 +191,7 @@ PAGE_TEST(disturbed_launches_are_named)
     assert_non_null(strstr(page.text, "<td>speed switched</td><td>yes</td><td class=\"n\" data-n=\"0.5\">0.50</td>"
                                       "<td class=\"n\" data-n=\"2\">2 %</td><td class=\"n\" data-n=\"25\">25 %</td>"));
     assert_int_equal(n_of(page.text, ">speed switched</td>"), 3);
+    assert_null(strstr(page.text, "No launch was disturbed"));
     free(page.text);
     free(told);
     recorded_write(k, one, 1, &(struct recorded_kit){ .summary = ",\"disturbed\":\"no\"" });

@@ -71,6 +71,11 @@ static void change(struct fuzz *f)
         else
             memcpy(f->bytes + at, &value[draw(f, sizeof value / sizeof *value)], n);
     }
+    enum { ENDLESS_BYTES = 2 * SPAN_NAME_BYTES };
+    if (n_bytes >= ENDLESS_BYTES && draw(f, 8) == 0) { /* a name has no end */
+        const size_t at = draw_place(f);
+        memset(f->bytes + at, 'x', at + ENDLESS_BYTES <= n_bytes ? ENDLESS_BYTES : n_bytes - at);
+    }
 }
 
 static void complain(struct fuzz *f, int number, const char *what)
@@ -112,6 +117,8 @@ static void check(struct fuzz *f, int number)
         f->n_refused++;
         if (!strstr(rc_message(), "rank 3"))
             complain(f, number, "is refused without the rank");
+        if (rc_message()[strlen(rc_message()) - 1] == ' ')
+            complain(f, number, "is refused without a reason");
         return;
     }
     if (rc != RC_OK) {

@@ -58,7 +58,10 @@ static void note_progress(void *arg, double done_ratio, const char *what)
 {
     struct kit_run *run = arg;
 
-    (void)what;
+    if (!(done_ratio >= 0 && done_ratio <= 1)) {
+        fprintf(stderr, "stage_kit: %s: progress of %g is none\n", what, done_ratio);
+        abort();
+    }
     run->progress = done_ratio;
     if (run->n_progress++ == run->signal_at && run->signal != 0)
         (void)raise(run->signal);
