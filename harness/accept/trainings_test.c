@@ -207,6 +207,14 @@ UNIT_TEST_OF("sim", a_soak_ends_with_what_cannot_train)
     assert_string_equal(strstr(a->stage[ACCEPT_SOAK].why, " of 0.02 minutes"),
                         " of 0.02 minutes: rank 0 cannot train: it is out of memory");
     kit_close(&run);
+    run = kit_in_sim(3, ""); /* of fewer nodes than all no times of ranks are kept: the others have none */
+    n_allowed = n_trainings + 1;
+    run.stage[0] = stage_training;
+    kit_must_run(&run);
+    assert_int_equal(run.accepted.n_training, 1);
+    assert_int_equal(run.accepted.training[0].n_nodes, 1);
+    assert_null(run.accepted.metric[METRIC_STEP_COMPUTE].value);
+    kit_close(&run);
 }
 
 /* A part that is planned for a tenth of 1.2 s takes twenty times as long.

@@ -93,6 +93,7 @@ UNIT_TEST_WITH(what_is_not_there_is_named, open_folder, close_folder)
     snprintf(path, sizeof path, "%s/none", dir);
     assert_int_equal(digest_of(sha256, path), RC_INVAL);
     assert_memory_equal(rc_message(), path, strlen(path));
+    assert_string_equal(rc_message() + strlen(path), ": cannot be read: No such file or directory");
 }
 
 UNIT_MAIN("digest")
