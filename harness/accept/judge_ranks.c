@@ -8,6 +8,7 @@
 #include "harness/accept/outliers.h"
 #include "harness/accept/report_words.h"
 #include "harness/measure/disturbance.h"
+#include "harness/measure/robust.h"
 
 enum { LEAST_RANKS = 4 }; /* of fewer one that is slow is half of what the others are compared with */
 
@@ -248,14 +249,16 @@ static enum rc judge_disturbance(struct judging *j)
     const struct rank_metric *m = &j->a->metric[METRIC_DETOUR];
     const double most = fmax(DISTURBED_RATIO, j->c->most_detour_ratio);
     double *of_rank = malloc((size_t)j->a->n_ranks * sizeof *of_rank);
+    size_t n_known = 0;
     int n_finite;
 
     if (!of_rank)
         return rc_raise(RC_NOMEM, "no memory to judge the noise of %d ranks", j->a->n_ranks);
-    for (int r = 0; r < j->a->n_ranks; r++)
-        of_rank[r] =
-            m->value ? finite_median(m->value + (size_t)r * (size_t)m->n_repeats, m->n_repeats, 1, &n_finite) : NAN;
-    const double taken = finite_median(of_rank, j->a->n_ranks, 1, &n_finite);
+    for (int r = 0; r < j->a->n_ranks && m->value; r++) {
+        of_rank[n_known] = finite_median(m->value + (size_t)r * (size_t)m->n_repeats, m->n_repeats, 1, &n_finite);
+        n_known += n_finite > 0;
+    }
+    const double taken = robust_median(of_rank, n_known);
     free(of_rank);
     if (!(taken > most))
         return RC_OK;

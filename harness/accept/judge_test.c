@@ -191,6 +191,24 @@ ON_A_FLEET(a_busy_machine_never_passes)
     assert_false(has_row(f, "quiet machine"));
 }
 
+/* Regression: an assertion allowed as many ranks as repeats, 64. */
+UNIT_TEST(a_large_busy_machine_never_passes)
+{
+    static struct fixture f;
+    const int half = 35;
+
+    open_fleet(&f, 5, 2 * half);
+    for (int r = half - 1; r < 2 * half; r++)
+        set_metric(&f, METRIC_DETOUR, r, 0.91);
+    judge_it(&f);
+    assert_true(has_row(&f, "quiet machine"));
+    for (int r = 0; r <= half; r++)
+        set_metric(&f, METRIC_DETOUR, r, 0.001);
+    judge_it(&f);
+    assert_false(has_row(&f, "quiet machine"));
+    acceptance_close(&f.a);
+}
+
 ON_A_FLEET(a_rank_below_the_limit_is_named)
 {
     struct fixture *f = *state;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "harness/measure/interval.h"
-#include "harness/measure/sorted.h"
+#include "harness/measure/robust.h"
 
 /* out[0 .. return - 1] := the finite ones of x, in order. */
 static int take_finite(double out[ACCEPT_MAX_REPEATS], const double *x, int n, size_t stride)
@@ -24,18 +24,12 @@ static int take_finite(double out[ACCEPT_MAX_REPEATS], const double *x, int n, s
     return n_finite;
 }
 
-static double median_of_sorted(const double *x, int n)
-{
-    return n == 0 ? NAN : (x[(n - 1) / 2] + x[n / 2]) / 2;
-}
-
 double finite_median(const double *x, int n, size_t stride, int *n_finite)
 {
     double finite[ACCEPT_MAX_REPEATS];
 
     *n_finite = take_finite(finite, x, n, stride);
-    sorted_make(finite, (size_t)*n_finite);
-    return median_of_sorted(finite, *n_finite);
+    return robust_median(finite, (size_t)*n_finite);
 }
 
 /* The interval of the mean, made to hold the median. */
