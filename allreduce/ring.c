@@ -426,6 +426,13 @@ static struct collective_cost ring_predict(const void *opts, const struct collec
     return cost;
 }
 
+/* Among other calls, of fewer elements than ranks: the rank that begins an element's sum is the first to get it, and may
+ * then be done. If each rank begins one, some other element comes to it as late as to the last. */
+static bool is_short(const struct collective_call *call, const struct collective_group *group)
+{
+    return group->is_least && call->type == COLL_ALLREDUCE && call->n_elems < (size_t)group->n_ranks;
+}
+
 /* Of each half: ring_half_path(). What the root of a broadcast sends travels at once and shares its link: one latency;
  * then a chunk crosses p - 2 links. */
 static struct collective_cost ring_critical_path(const void *opts, const struct collective_call *call,
@@ -440,7 +447,9 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
     if (n_ranks == 1 || n_elems == 0)
         return path;
     const int n = n_segments(opts, call->n_elems, (int)n_members);
-    const struct collective_cost gather = ring_half_path(n_elems, (int)n_members, n, false, call->wire);
+    const struct collective_cost gather =
+        is_short(call, group) ? (struct collective_cost){ .msgs = 1, .bytes = wire_elem_bytes(call->wire) }
+                              : ring_half_path(n_elems, (int)n_members, n, false, call->wire);
     const struct collective_cost reduce = ring_half_path(n_elems, (int)n_members, n, true, call->wire);
     const struct collective_cost round = collective_round_cost((n_elems + n_members - 1) / n_members, call->wire);
     if (broadcasts)

@@ -210,7 +210,7 @@ static enum rc probe_own(struct train_limits *own, const struct probe_env *env, 
     TRY(world_barrier(env->world));
     if (env->wire.message_bytes > 0 && env->world->n_ranks > 1)
         TRY(probe_wire(&exchange, env, &env->wire));
-    own->wire_s = wire_s(&exchange, env);
+    own->wire_s = env->next_is_near ? 0 : wire_s(&exchange, env);
     if (!worker)
         TRY(probe_server(&own->server_s, env));
     TRY(world_barrier(env->world));
@@ -218,23 +218,29 @@ out:
     return rc;
 }
 
+struct wire_times { /* of ranks that measured pairs of the exchange; zeros: none did */
+    double longest_s, shortest_s, mean_s;
+};
+
 /* As shares of the longest: the mean of equal times is that time, to the bit. */
-static double longest_wire_s(const struct train_limits *all, int n_ranks)
+static struct wire_times wire_times_of(const struct train_limits *all, int n_ranks)
 {
-    double s = 0;
+    struct wire_times t = { 0 };
+    double shares = 0;
+    int n = 0;
 
     for (int r = 0; r < n_ranks; r++)
-        s = larger(s, all[r].wire_s);
-    return s;
-}
-
-static double shortest_wire_s(const struct train_limits *all, int n_ranks)
-{
-    double s = all[0].wire_s;
-
-    for (int r = 1; r < n_ranks; r++)
-        s = all[r].wire_s < s ? all[r].wire_s : s;
-    return s;
+        t.longest_s = larger(t.longest_s, all[r].wire_s);
+    t.shortest_s = t.longest_s;
+    for (int r = 0; r < n_ranks; r++) {
+        if (all[r].wire_s <= 0)
+            continue;
+        n++;
+        shares += all[r].wire_s / t.longest_s;
+        t.shortest_s = all[r].wire_s < t.shortest_s ? all[r].wire_s : t.shortest_s;
+    }
+    t.mean_s = n > 0 ? t.longest_s * (shares / n) : 0;
+    return t;
 }
 
 /* Some links are slow, and workers with others go to their servers past them, where a ring crosses all. */
@@ -257,18 +263,13 @@ static double compute_of_all(const struct train_limits *all, const struct train_
 
 static void combine(struct train_limits *out, const struct train_limits *all, const struct probe_env *env)
 {
-    const int n_ranks = env->world->n_ranks;
-    const double longest_s = longest_wire_s(all, n_ranks);
-    double shares = 0;
+    const struct wire_times wire = wire_times_of(all, env->world->n_ranks);
 
     out->compute_s = compute_of_all(all, env->job);
     out->server_s = 0;
-    for (int r = 0; r < n_ranks; r++) {
-        shares += longest_s > 0 ? all[r].wire_s / longest_s : 0;
+    for (int r = 0; r < env->world->n_ranks; r++)
         out->server_s = larger(out->server_s, all[r].server_s);
-    }
-    out->wire_s = crosses_fast_links(env->job) || env->has_other_pairs ? shortest_wire_s(all, n_players(env->job))
-                                                                       : longest_s * (shares / n_players(env->job));
+    out->wire_s = crosses_fast_links(env->job) || env->has_other_pairs ? wire.shortest_s : wire.mean_s;
 }
 
 static enum rc probe(struct train_limits *out, const struct probe_env *env, unsigned parts)
@@ -327,6 +328,7 @@ static enum rc measure_and_restore(struct train_limits *out, struct rank *r, flo
                                    .training = r->training,
                                    .wire = exchange_wire_plan(r->exchange),
                                    .has_other_pairs = r->has_other_pairs,
+                                   .next_is_near = r->next_is_near,
                                    .activations = activations,
                                    .overlaps = r->result.overlap.overlaps,
                                    .has_one_link = r->has_one_link,
@@ -554,12 +556,25 @@ void train_find_efficiency(struct train_summary *s, const struct train_job *job,
         s->efficiency_ratio = 1.0; /* by definition: it is what the others are measured by */
 }
 
+/* A limit is the difference of two readings of a clock that counts ns; in virtual time nothing else is uncertain. */
+static double clock_tick_s(const struct train_job *job)
+{
+    return job->world->module.caps & WORLD_VIRTUAL_TIME ? 1e-9 : 0;
+}
+
 /* The least time of a step: of the slowest part, or of the pipeline. NaN: no bound. */
 static double least_step_s(const struct train_summary *s, const struct train_job *job, const struct train_result *r)
 {
     if (job->opts.stages > 1)
         return r->pipe_bound_s > 0 ? r->pipe_bound_s : (double)NAN;
-    return slowest_s(&s->best) > 0 && !isnan(s->best.wire_s) ? slowest_s(&s->best) : (double)NAN;
+    const double step_s = slowest_s(&s->best) - clock_tick_s(job);
+    return step_s > 0 && !isnan(s->best.wire_s) ? step_s : (double)NAN;
+}
+
+/* Are there fewer steady steps than --average-every says? Then their throughput has no average, or one too many. */
+static bool has_no_period(const struct train_summary *s, const struct train_job *job)
+{
+    return s->measured.n_rounds - s->measured.steady.n_warmup < job->opts.average_every;
 }
 
 void train_find_bound(struct train_summary *s, const struct train_job *job, const struct train_result *r)
@@ -574,7 +589,7 @@ void train_find_bound(struct train_summary *s, const struct train_job *job, cons
     if (job->omitted & OMIT_AVERAGE || alternation_is_on(job)) /* all steps, or half of them, exchange nothing */
         return;
     const double step_s = least_step_s(s, job, r);
-    if (isnan(step_s) || train_n_sharing(job, r) > 0)
+    if (isnan(step_s) || has_no_period(s, job) || train_n_sharing(job, r) > 0)
         return;
     s->bound_samples_per_s = train_n_counted(job, r) * samples_per_worker / step_s;
     s->bound_ratio = throughput->mean / s->bound_samples_per_s;

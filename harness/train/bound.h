@@ -53,6 +53,7 @@ struct probe_env { /* of one rank; borrowed */
     struct training *training;           /* NULL on servers */
     struct wire_plan wire;               /* the messages of a step; zeros: there is no exchange */
     bool has_other_pairs;                /* the exchange is of others than neighbours */
+    bool next_is_near;                   /* on this host, where no message of the exchange goes */
     struct alpha_beta_times activations; /* of the step, in a group of shards; zeros: it has none */
     bool overlaps;                       /* activations and exchange are under way at the same time */
     bool has_one_link;                   /* a rank sends both on the same link */
@@ -61,9 +62,10 @@ struct probe_env { /* of one rank; borrowed */
 };
 
 /* Collective over env->world, every rank. Fills *out on rank 0. Workers: the slowest if they meet every step, else
- * their mean rate. Paths between neighbours: the mean, because a ring's messages cross all of them in turn; with
- * has_other_pairs the fastest. Servers: the slowest. For the number of measurements see bench/series.h and, for
- * messages, bench/alpha_beta.h. Parameters and optimiser state stay as they are; running means change. */
+ * their mean rate. Paths between neighbours, but for those with next_is_near: the mean, because a ring's messages cross
+ * all of them in turn; with has_other_pairs the fastest. Servers: the slowest. For the number of measurements see
+ * bench/series.h and, for messages, bench/alpha_beta.h. Parameters and optimiser state stay as they are; running means
+ * change. */
 enum rc probe_limits(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
 /* Measure only the wire and the server; the other limits become NaN. */
 enum rc probe_exchange(struct train_limits *out, const struct probe_env *env) MUST_CHECK;

@@ -144,6 +144,8 @@ enum rc rank_find_hosts(struct rank *r)
     if (job->opts.colocate && !rank_is_virtual(r)) /* a described cluster has them so */
         TRY(check_servers(r, n_hosts));
     r->has_no_wire_limit = has_no_wire_limit(r, n_hosts);
+    r->next_is_near =
+        n_hosts > 1 && !job->servers_beside && r->host[r->world->rank] == r->host[(r->world->rank + 1) % job->n_ranks];
     if (n_hosts == 1 || !job->servers_beside) { /* nothing crosses a card, or all may */
         free(r->host);
         r->host = NULL;

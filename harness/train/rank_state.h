@@ -54,6 +54,7 @@ struct rank {            /* everything one rank owns while it trains */
                   in the memory of hosts; else NULL */
     bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid */
     bool has_other_pairs;   /* pairs of the collective are not the neighbours, and some pairs are on a host */
+    bool next_is_near;      /* of a mode with servers on other hosts than workers: the next rank is on this host */
     bool has_one_link;      /* of a collective: all that a rank sends is on the same link */
     bool has_cores;         /* each thread of each worker has a core: rank_choose_wait() */
     bool ranks_have_cores;  /* likewise each rank, servers included; neither in sim */
@@ -143,7 +144,7 @@ enum rc rank_probe_again(struct rank *r) MUST_CHECK;
 
 /* --- rank_hosts.c: where servers are, and the ranks of a collective --- */
 
-/* Set r->host, r->has_no_wire_limit and r->has_other_pairs. RC_INVAL, on all ranks: a server's host has no worker to go
+/* Set r->host and what follows from it. RC_INVAL, on all ranks: a server's host has no worker to go
  * with it. RC_NOMEM. Collective. */
 enum rc rank_find_hosts(struct rank *r) MUST_CHECK;
 

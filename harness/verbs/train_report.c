@@ -293,10 +293,10 @@ static void print_bound(struct table *t, const struct train_job *job, const stru
     if (!isfinite(s->bound_ratio))
         return;
     if (train_bound_failed(s->bound_ratio))
-        n = (size_t)snprintf(text, sizeof text,
-                             "the bound failed: %.1f %% of what the parts could do when measured; the machine "
-                             "changed its speed, so run again",
-                             percent);
+        n = (size_t)snprintf(
+            text, sizeof text, "the bound failed: %.1f %% of what the parts could do when measured; %s", percent,
+            job->world->module.caps & WORLD_VIRTUAL_TIME ? "this simulation has no such limit: please report it"
+                                                         : "the machine changed its speed, so run again");
     else if (isnan(s->bound_low_ratio))
         n = (size_t)snprintf(text, sizeof text, "%.1f %% of what %s", percent, what);
     else
