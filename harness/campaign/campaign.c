@@ -261,6 +261,7 @@ enum rc point_read_record(struct point *p, const json_t *r)
                                     : 0;
         p->n_averaged = n_averaged(p, r);
         p->lowers_stale = has_text(r, "lr_staleness", lr_staleness_text(LR_STALENESS_INVERSE));
+        p->is_inference = has_text(r, "task", "inference");
         p->servers_beside = json_is_true(json_object_get(r, "servers_beside_workers"));
     } else if (strcmp(kind, "step") == 0) {
         p->learning_rate = record_number(r, "learning_rate");

@@ -100,6 +100,7 @@ struct point {
     int n_averaged;                  /* gradients that its parameter servers average into one update, from the launches;
                                         0: they apply each */
     bool lowers_stale;               /* they apply each at its rate over its staleness */
+    bool is_inference;               /* its launches do not train (--forward-only) */
     uint64_t n_steps;                /* of a launch */
     uint64_t launch_global_batch;    /* option of its launches, for a layout; 0: as the user says */
     uint64_t launch_micro_batches;   /* likewise, of a worker's batch */

@@ -200,7 +200,7 @@ bool target_none_reached(const struct campaign *c, const struct point *like)
         const struct point *p = &c->point[i];
         if (!point_comparable(p, like) || p->n_launches == 0)
             continue;
-        if (target_n_reached(p) > 0 || isnan(point_mean(p, offsetof(struct launch, loss_last))))
+        if (p->is_inference || target_n_reached(p) > 0 || isnan(point_mean(p, offsetof(struct launch, loss_last))))
             return false;
         has_launches = true;
     }

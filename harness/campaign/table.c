@@ -674,7 +674,7 @@ void campaign_print_notes(const struct campaign *c, FILE *to)
     if (n_failed_bounds(c) > 0)
         fprintf(to, "of bound, failed: runs that were faster than the bound. Then no mean is shown.\n");
     if (lacks_baseline(c))
-        fprintf(to, "efficiency is missing: it needs single with 1 worker, which --no-baseline left out.\n");
+        fprintf(to, "efficiency is missing where single with 1 worker did not run: it is relative to that.\n");
     if (any(c, offsetof(struct point, oversubscribed)))
         fprintf(to, "* more threads of workers than cores\n");
     if (any(c, offsetof(struct point, servers_share)))

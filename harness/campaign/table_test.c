@@ -203,7 +203,7 @@ KIT_TEST(what_efficiency_needs)
         made_open(&c, *state, point, n_points, false);
         char *text = made_text(&c, campaign_print);
         const bool is_said =
-            strstr(text, "\nefficiency is missing: it needs single with 1 worker, which --no-baseline left out.\n") !=
+            strstr(text, "\nefficiency is missing where single with 1 worker did not run: it is relative to that.\n") !=
             NULL;
         assert_int_equal(is_said, n_points == 3);
         free(text);
