@@ -24,6 +24,7 @@ LEVEL = 0.05  # error level of all verdicts together
 WITHHELD_RATIO = 0.25  # of the pairs
 DISTURBED_FREQUENCY_RATIO = 0.05  # off the median of the setting
 ROUNDING = 1e-12  # a smaller logarithm is no difference
+BOUND_ROUNDING = 1e-9  # of sums: a bound is wrong above that, as in harness/train/bound.c
 
 ALIKE = "for example, auto of --over transport=auto,inproc is inproc: use different values"
 
@@ -208,7 +209,7 @@ def _decide(verdicts):
     """Adds result and withheld to comparisons that are decided together."""
     for v in verdicts:
         v["withheld"] = None
-        if _is_tested(v):
+        if _is_tested(v) or (v["is_simulated"] and v["pairs_count"] > 0):
             for mark in ("disturbed", "unsteady", "bound"):
                 if v["withheld"] is None and v[f"{mark}_pairs_count"] > WITHHELD_RATIO * v["runs_count"]:
                     v["withheld"] = mark
@@ -218,7 +219,8 @@ def _decide(verdicts):
     for v in verdicts:
         if not v["withheld"] and _is_tested(v) and (v["a"] in faster_than_none or v["b"] in faster_than_none):
             v["withheld"] = "control"
-        is_known = v["ratio"] is not None and (v["is_simulated"] or (any(v is h for h in held) and not v["withheld"]))
+        is_sure = not v["withheld"] and (v["is_simulated"] or any(v is h for h in held))
+        is_known = v["ratio"] is not None and is_sure
         v["result"] = "cannot tell" if not is_known else "a" if v["ratio"] > 1 else "b" if v["ratio"] < 1 else "equal"
         if v["is_simulated"]:  # no spread
             v.update(low_ratio=None, high_ratio=None, p_value=None)
@@ -277,7 +279,7 @@ def _marks(runs):
     return {
         "disturbed": [s.get("disturbed") == "yes" or _is_off(s.get("frequency_hz"), median) for s in summaries],
         "unsteady": [s.get("steady_state") in ("switch", "not reached") for s in summaries],
-        "bound": [(s.get("bound_low_ratio") or 0) > 1 for s in summaries],
+        "bound": [(s.get("bound_ratio") or 0) > 1 + BOUND_ROUNDING for s in summaries],
     }
 
 

@@ -11,6 +11,8 @@
 #include "harness/campaign/verdict_parts.h"
 #include "harness/world/cores.h"
 
+#define TOGETHER " Sure enough alone, but not as one of %zu comparisons (Holm's correction)"
+
 static const char *mode_title(const struct module *mode)
 {
     return mode->caps & MODE_SERVERS ? "the parameter server" : mode->name;
@@ -29,8 +31,12 @@ static void tell_interval(const struct claims *all, double low, double high, con
     fprintf(to, " (%s%s to %s)", is_first ? "95 % CI " : "", ends[0], ends[1]);
 }
 
-static const char *remedy_of(const struct claim *k)
+static const char *remedy_of(const struct claims *all, const struct claim *k)
 {
+    if (all->campaign->is_virtual)
+        return k->withheld == WITHHELD_BOUND
+                   ? "Use more --steps. If that does not help, it is a fault of gradmark: report it."
+                   : "Use more --steps.";
     if (k->withheld == WITHHELD_UNSTEADY)
         return "Run again with more --steps, or on an idle machine.";
     if (k->withheld == WITHHELD_DISTURBED && claim_others_cores(k) > 0)
@@ -39,10 +45,10 @@ static const char *remedy_of(const struct claim *k)
 }
 
 /* The end of a line: why it cannot be told, and what to do. */
-static void tell_why_not(const struct claim *k, FILE *to)
+static void tell_why_not(const struct claims *all, const struct claim *k, FILE *to)
 {
     claim_tell_why_withheld(k, to);
-    fprintf(to, " %s\n", remedy_of(k));
+    fprintf(to, " %s\n", remedy_of(all, k));
 }
 
 static bool is_of(const struct claim *k, enum claim_kind kind, const struct point *like)
@@ -93,7 +99,7 @@ static const struct claim *best_of(const struct claims *all, const struct point 
     return best;
 }
 
-/* The other modes of these outcomes: ", the parameter server is 1.50x as fast (...)". */
+/* The other modes of these outcomes: ", the parameter server is 1.50x as fast (...).". */
 static void tell_other_modes(const struct claims *all, const struct point *like, const struct claim *told,
                              bool are_sooner, FILE *to)
 {
@@ -104,7 +110,7 @@ static void tell_other_modes(const struct claims *all, const struct point *like,
         fprintf(to, ", ");
         tell_times(all, k, false, to);
     }
-    fprintf(to, ".\n");
+    fputc('.', to);
 }
 
 static void tell_not_reached(const struct claim *k, FILE *to)
@@ -165,6 +171,26 @@ static void tell_sooner(const struct claims *all, const struct point *like, cons
     fprintf(to, ": ");
     tell_times(all, k, true, to);
     tell_other_modes(all, like, k, true, to);
+    fputc('\n', to);
+}
+
+/* Which of these modes would surely be sooner, or later, in a comparison of their own. */
+static void tell_together(const struct claims *all, const struct point *like, FILE *to)
+{
+    bool is_told = false;
+
+    for (size_t i = 0; i < all->n_claims; i++) {
+        const struct claim *k = &all->claim[i];
+        if (!is_of(k, CLAIM_TARGET, like) || !claim_fails_together(all, k))
+            continue;
+        if (is_told)
+            fprintf(to, ", %s", mode_title(k->a->mode));
+        else
+            fprintf(to, TOGETHER ": %s", all->n_tested, mode_title(k->a->mode));
+        is_told = true;
+    }
+    if (is_told)
+        fprintf(to, ". Use more --launches.");
 }
 
 static void tell_not_sooner(const struct claims *all, const struct point *like, const struct claim *k, FILE *to)
@@ -179,6 +205,8 @@ static void tell_not_sooner(const struct claims *all, const struct point *like, 
             k->a->n_workers);
     tell_times(all, k, true, to);
     tell_other_modes(all, like, k, false, to);
+    tell_together(all, like, to);
+    fputc('\n', to);
 }
 
 static void tell_use(const struct claims *all, const struct point *like, FILE *to)
@@ -191,7 +219,7 @@ static void tell_use(const struct claims *all, const struct point *like, FILE *t
         tell_sooner(all, like, sooner, to);
     } else if (withheld) {
         fprintf(to, "  Cannot tell how many workers to use: ");
-        tell_why_not(withheld, to);
+        tell_why_not(all, withheld, to);
     } else if (not_reached) {
         tell_not_reached(not_reached, to);
     } else if (told) {
@@ -248,7 +276,7 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
 
     fprintf(to, "  ");
     tell_resources(k, fast, slow, to);
-    if (has_runs && (k->holds || (all->campaign->is_virtual && isfinite(measured)))) {
+    if (has_runs && !k->withheld && (k->holds || (all->campaign->is_virtual && isfinite(measured)))) {
         fprintf(to, ", %s trains %.2fx as fast as %s", mode_title(fast->mode), is_first ? ratio : 1 / ratio,
                 mode_title(slow->mode));
         tell_interval(all, is_first ? k->x.ratio_low : 1 / k->x.ratio_high,
@@ -264,12 +292,17 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
     if (!has_runs)
         fprintf(to, "no run of %s ended.\n", mode_title(k->a->n_launches > 0 ? k->b->mode : k->a->mode));
     else if (k->withheld)
-        tell_why_not(k, to);
+        tell_why_not(all, k, to);
     else if (k->x.n_pairs < 2 || isnan(measured))
         fprintf(to, "there are fewer than 2 complete runs of each.\n");
-    else
-        fprintf(to, "%.2fx (95 %% CI %.2f to %.2f). More --launches would show a smaller difference.\n", k->x.ratio,
-                k->x.ratio_low, k->x.ratio_high);
+    else {
+        fprintf(to, "%.2fx (95 %% CI %.2f to %.2f).", k->x.ratio, k->x.ratio_low, k->x.ratio_high);
+        if (claim_fails_together(all, k))
+            fprintf(to, TOGETHER ". Use more --launches.", all->n_tested);
+        else
+            fprintf(to, " More --launches would show a smaller difference.");
+        fputc('\n', to);
+    }
 }
 
 static void tell_modes(const struct claims *all, const struct point *like, FILE *to)
@@ -303,6 +336,12 @@ static void tell_price(const struct claims *all, const struct claim *k, bool is_
                 is_first ? " of the throughput" : "");
         return;
     }
+    if (all->campaign->is_virtual && kept > 1) { /* its servers update while workers compute */
+        fprintf(to, "0 %%%s", is_first ? " of the throughput" : "");
+        if (kept >= 1.005)
+            fprintf(to, " (%.2fx as fast as none)", kept);
+        return;
+    }
     fprintf(to, "%.0f %%%s", 100 * (1 - kept), is_first ? " of the throughput" : "");
     tell_interval(all, 100 * (1 - k->x.ratio_high), 100 * (1 - k->x.ratio_low), "%.0f", is_first, to);
 }
@@ -322,7 +361,7 @@ static void tell_withheld_prices(const struct claims *all, const struct point *l
     if (!first)
         return;
     fprintf(to, ": ");
-    tell_why_not(first, to);
+    tell_why_not(all, first, to);
 }
 
 static void tell_prices(const struct claims *all, const struct point *like, FILE *to)
@@ -353,7 +392,8 @@ static void tell_setting(const struct campaign *c, const struct point *p, FILE *
     if (launched && !point_value(p, "batch"))
         point_scaling_text(scaling, sizeof scaling, launched);
     const char *batch = strchr(scaling, ':');
-    fprintf(to, "%s%s%s%s", setting, c->data, batch ? "," : "", batch ? batch + 1 : "");
+    fprintf(to, "%s%s%s%s%s", setting, launched && launched->is_inference ? ", inference" : "", c->data,
+            batch ? "," : "", batch ? batch + 1 : "");
     if (c->is_virtual)
         fprintf(to, ", simulated%s%s\n", c->cluster_name[0] ? " cluster " : "", c->cluster_name);
     else if (c->machine[0])
@@ -380,7 +420,7 @@ static const struct claim *all_withheld(const struct claims *all, const struct p
         if (!point_comparable(k->a, like) || k->kind == CLAIM_VALUE)
             continue;
         first = first ? first : k;
-        if (k->withheld != first->withheld || (k->withheld != WITHHELD_DISTURBED && k->withheld != WITHHELD_UNSTEADY))
+        if (k->withheld != first->withheld || !k->withheld || k->withheld == WITHHELD_CONTROL) /* that of a mode */
             return NULL;
     }
     return first;
@@ -412,10 +452,14 @@ static const struct point *most_shared(const struct campaign *c, const struct po
 
 void campaign_tell_uncompared(const struct campaign *c, const struct point *like, FILE *to)
 {
-    const struct point *p = most_shared(c, like);
+    const struct point *p = most_shared(c, like), *launched = campaign_find_launched(c, like);
     const long n_cores = p ? n_cores_of(c, p) : 0;
 
     fprintf(to, "Nothing to compare: ");
+    if (!p && launched && launched->is_inference) {
+        fprintf(to, "--forward-only exchanges nothing. Leave it out to compare modes.\n");
+        return;
+    }
     if (!p) {
         fprintf(to, "use --mode with two modes that exchange gradients, or with mode none beside one of them.\n");
         return;
@@ -434,7 +478,7 @@ static void tell_all_of(const struct claims *all, const struct point *like, FILE
     tell_setting(all->campaign, like, to);
     if (withheld) {
         fprintf(to, "  Cannot tell what to use, which mode is faster or what exchange costs: ");
-        tell_why_not(withheld, to);
+        tell_why_not(all, withheld, to);
         tell_lack_of_steps(all, like, to);
         return;
     }

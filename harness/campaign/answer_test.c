@@ -12,6 +12,8 @@
 #define REAL_SETTING "lenet, batch 32 per worker, 2 cores, made up\n"
 #define SIM_SETTING "lenet, batch 32 per worker, simulated cluster made up\n"
 
+#define NOT_OF_2 " Sure enough alone, but not as one of 2 comparisons (Holm's correction)"
+
 struct answer_case {
     bool is_virtual;
     struct made_point point[6]; /* without a model: the end */
@@ -102,6 +104,52 @@ static const struct answer_case CASES[] = {
       "allreduce trains 1.20 x as many samples/s as none (95 %: 1.15 to 1.25). Run again on an idle machine.\n"
       "  Cannot tell what gradient exchange costs allreduce or the parameter server: the control makes no sense: "
       "allreduce trains 1.20 x as many samples/s as none (95 %: 1.15 to 1.25). Run again on an idle machine.\n" },
+    { true, /* a server updates while workers compute: nothing is wrong */
+      { { IN_MODEL "none", 2, 0, 1, 1000, 1, NAN, 3 },
+        { IN_MODEL "allreduce", 2, 0, 1, 1001, 1, NAN, 1 },
+        { IN_MODEL "ps", 2, 1, 1, 1100, 1, NAN, 2 } },
+      SIM_SETTING
+      "  With 2 workers, the parameter server trains 1.10x as fast as allreduce. It uses 1 core more: not equal "
+      "resources.\n"
+      "  Gradient exchange costs allreduce 0 % of the throughput, the parameter server 0 % (1.10x as fast as "
+      "none).\n" },
+    { true, /* a unit above 50: faster than its bound (campaign_test_kit.h) */
+      { { IN_MODEL "none", 2, 0, 1, 1250, 1, NAN, 3 },
+        { IN_MODEL "allreduce", 2, 0, 1, 1000, 1, NAN, 1 },
+        { IN_MODEL "ps", 2, 1, 1, 850, 1, NAN, 51 } },
+      SIM_SETTING
+      "  With 2 workers, cannot tell whether allreduce or the parameter server is faster: a simulated run is faster "
+      "than "
+      "its bound. Use more --steps. If that does not help, it is a fault of gradmark: report it.\n"
+      "  Gradient exchange costs allreduce 20 % of the throughput.\n"
+      "  Cannot tell what gradient exchange costs the parameter server: a simulated run is faster than its bound. Use "
+      "more --steps. If that does not help, it is a fault of gradmark: report it.\n" },
+    { true,
+      { { IN_MODEL "single", 1, 0, 1, 1000, 1, 8, 52 }, { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, 5, 2 } },
+      SIM_SETTING "  Cannot tell what to use, which mode is faster or what exchange costs: a simulated run is faster "
+                  "than its bound. "
+                  "Use more --steps. If that does not help, it is a fault of gradmark: report it.\n" },
+    { false, /* 1.05 x has a p value of 0.039 (verdict_test.c): enough alone */
+      { { IN_MODEL "none", 2, 0, 3, 1050, 1.01, NAN, 1 }, { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, NAN, 2 } },
+      REAL_SETTING "  Gradient exchange costs the parameter server 5 % of the throughput (95 % CI 1 to 9).\n" },
+    { false, /* of two, one has to be at most 0.025: both kinds of difference are beyond "none", and neither is told */
+      { { IN_MODEL "single", 1, 0, 3, 1000, 1.01, 8.4, 1 },
+        { IN_MODEL "none", 2, 0, 3, 1050, 1.01, NAN, 1 },
+        { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, 8, 2 } },
+      REAL_SETTING
+      "  Use 1 worker. It is not shown that 2 workers reach the target loss sooner: the parameter server is 1.05x as "
+      "fast (95 % CI 1.01 to 1.10)." NOT_OF_2 ": the parameter server. Use more --launches.\n"
+      "  Gradient exchange costs the parameter server 1 to 9 % of the throughput (95 % CI).\n" },
+    { false, /* Regression: an interval without 1 was told, and not why it is no answer */
+      { { IN_MODEL "allreduce", 2, 0, 3, 1050, 1.01, NAN, 1 },
+        { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, NAN, 2 },
+        { "linear", "allreduce", 2, 0, 3, 1000, 1.01, NAN, 3 },
+        { "linear", "ps", 2, 1, 3, 1000, 1.01, NAN, 4 } },
+      REAL_SETTING "  With 2 workers, cannot tell whether allreduce or the parameter server is faster: 1.05x (95 % CI "
+                   "1.01 to 1.10)." NOT_OF_2 ". Use more --launches.\n"
+                   "linear, batch 32 per worker, 2 cores, made up\n"
+                   "  With 2 workers, cannot tell whether allreduce or the parameter server is faster: 1.00x (95 % CI "
+                   "0.96 to 1.04). More --launches would show a smaller difference.\n" },
 };
 
 static void open_case(struct campaign *c, struct kit *kit, const struct answer_case *k)
@@ -318,6 +366,10 @@ KIT_TEST(the_record_of_each_comparison)
           " time_to_target allreduce 2 single 1 1.600 - - 1 0 0 a - -\n"
           " time_to_target ps 2 single 1 0.889 - - 1 0 0 b - -\n" },
         { 6, false, " time_to_target allreduce 2 single 1 - - - 0 0 0 cannot tell - -\n" },
+        { 14, false,
+          " throughput allreduce 2 ps 2 1.176 - - 1 0 0 cannot tell bound a simulated run is faster than its bound.\n"
+          " exchange_cost allreduce 2 none 2 0.800 - - 1 0 0 b - -\n"
+          " exchange_cost ps 2 none 2 0.680 - - 1 0 0 cannot tell bound a simulated run is faster than its bound.\n" },
         { 7, false, "" },
     };
 

@@ -16,12 +16,17 @@
 #include "harness/campaign/curves.h"
 #include "harness/campaign/verdict_parts.h"
 #include "harness/report/record.h"
+#include "harness/train/bound.h"
 
 /* --- claims that are withheld --- */
 
 /*
  * A comparison of pairs is right when what disturbs a machine slows both launches of a pair alike. It does not: the
  * scheduler of a busy machine gives a rank that sleeps in every step more of a core than one that only computes.
+ *
+ * Simulated claims have one pair. Nothing disturbs it, but it is withheld by its other marks, as all pairs are. It is
+ * not withheld by its control: a server applies updates while workers compute, so without exchange a step can be
+ * longer.
  */
 
 static size_t n_pairs_of(const struct claim *k)
@@ -34,14 +39,20 @@ static bool is_too_many(const struct claim *k, size_t n)
     return (double)n > WITHHELD_RATIO * (double)n_pairs_of(k);
 }
 
-/* Pairs of which at least one launch is faster than its bound, beyond its interval (train/bound.h). */
+/* Pairs of which at least one launch is faster than its bound (train.B3): the table shows those as failed. */
 static size_t n_beyond_bound(const struct claim *k)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < n_pairs_of(k); i++)
-        n += k->a->launch[i].bound_low_ratio > 1 || k->b->launch[i].bound_low_ratio > 1;
+        n += train_bound_failed(k->a->launch[i].bound_ratio) || train_bound_failed(k->b->launch[i].bound_ratio);
     return n;
+}
+
+/* Has it pairs enough to be withheld by their marks? */
+static bool has_pairs(const struct claims *all, const struct claim *k)
+{
+    return k->x.n_pairs > 0 && (all->campaign->is_virtual || claim_is_tested(all, k));
 }
 
 /* Withhold claims because of their launches; call this before the claims are decided. */
@@ -49,7 +60,7 @@ static void claims_withhold_marked(struct claims *all)
 {
     for (size_t i = 0; i < all->n_claims; i++) {
         struct claim *k = &all->claim[i];
-        if (!claim_is_tested(all, k))
+        if (!has_pairs(all, k))
             continue;
         if (is_too_many(k, pairs_n_marked(k->a, k->b, MARK_DISTURBED)))
             k->withheld = WITHHELD_DISTURBED;
@@ -118,6 +129,7 @@ static void tell_disturbed(const struct claim *k, FILE *to)
 void claim_tell_why_withheld(const struct claim *k, FILE *to)
 {
     const struct claim *price = k->price;
+    const size_t n_pairs = n_pairs_of(k);
 
     switch (k->withheld) {
     case WITHHELD_NOT:
@@ -126,11 +138,17 @@ void claim_tell_why_withheld(const struct claim *k, FILE *to)
         tell_disturbed(k, to);
         break;
     case WITHHELD_UNSTEADY:
-        fprintf(to, "no steady state in %zu of %zu pairs of runs.", pairs_n_marked(k->a, k->b, MARK_UNSTEADY),
-                n_pairs_of(k));
+        if (n_pairs == 1) /* simulated */
+            fprintf(to, "a simulated run has no steady state.");
+        else
+            fprintf(to, "no steady state in %zu of %zu pairs of runs.", pairs_n_marked(k->a, k->b, MARK_UNSTEADY),
+                    n_pairs);
         break;
     case WITHHELD_BOUND:
-        fprintf(to, "a launch is faster than its bound in %zu of %zu pairs.", n_beyond_bound(k), n_pairs_of(k));
+        if (n_pairs == 1)
+            fprintf(to, "a simulated run is faster than its bound.");
+        else
+            fprintf(to, "a launch is faster than its bound in %zu of %zu pairs.", n_beyond_bound(k), n_pairs);
         break;
     case WITHHELD_CONTROL:
         fprintf(to, "the control makes no sense: %s trains %.2f x as many samples/s as %s (95 %%: %.2f to %.2f).",
@@ -152,7 +170,11 @@ static void claims_tell_rule(const struct claims *all, FILE *to)
 
     for (size_t i = 0; i < all->n_claims; i++)
         n += all->claim[i].withheld != WITHHELD_NOT;
-    if (n > 0)
+    if (n > 0 && all->campaign->is_virtual)
+        fprintf(to,
+                "%zu verdict%s withheld. The rule: a simulated run has no steady state or is faster than its bound.\n",
+                n, n == 1 ? " is" : "s are");
+    else if (n > 0)
         fprintf(to,
                 "%zu verdict%s withheld. The rule: more than %.0f %% of the pairs of runs are disturbed, without a "
                 "steady state or faster than their bound, or a mode is faster than no exchange.\n",
@@ -168,6 +190,11 @@ static const double POWER = 0.8;
 bool claim_is_tested(const struct claims *all, const struct claim *k)
 {
     return !all->campaign->is_virtual && k->x.n_pairs > 1;
+}
+
+bool claim_fails_together(const struct claims *all, const struct claim *k)
+{
+    return claim_is_tested(all, k) && !k->withheld && !k->holds && k->x.p <= PAIRED_LEVEL;
 }
 
 /* --- numbers --- */
@@ -428,7 +455,7 @@ void claim_tell_doubt(const struct claims *all, const struct claim *k, FILE *to)
         claim_tell_withheld(k, to);
         return;
     }
-    if (k->x.p <= PAIRED_LEVEL)
+    if (claim_fails_together(all, k))
         fprintf(to, "%.2f x (95 %%: %.2f to %.2f) is not sure enough for one of %zu verdicts", k->x.ratio,
                 k->x.ratio_low, k->x.ratio_high, all->n_tested);
     else
@@ -445,7 +472,9 @@ void claim_tell_doubt(const struct claims *all, const struct claim *k, FILE *to)
 
 void claim_tell_not_told(const struct claims *all, const struct claim *k, FILE *to)
 {
-    if (isnan(point_throughput(k->a).mean / point_throughput(k->b).mean))
+    if (k->withheld)
+        claim_tell_withheld(k, to);
+    else if (isnan(point_throughput(k->a).mean / point_throughput(k->b).mean))
         fprintf(to, "in some launch the workers never trained all at once; more --steps would help.\n");
     else if (k->x.n_pairs < 2)
         fprintf(to, "fewer than 2 launches of each.\n");
@@ -531,7 +560,7 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
         tell_who_at_equal_cores(k, to);
     else
         tell_who(k->a, to);
-    if (all->campaign->is_virtual) {
+    if (all->campaign->is_virtual && !k->withheld) {
         fprintf(to, "%s trains %.2f x as many samples/s as %s (simulated: no spread)", fast->mode->name,
                 is_first ? ratio : 1 / ratio, slow->mode->name);
         points_tell_unlearned(fast, slow, to);
@@ -570,6 +599,11 @@ static void tell_price(const struct claims *all, const struct claim *k, FILE *to
     char number[3][32];
 
     tell_who(k->a, to);
+    if (k->withheld) {
+        fprintf(to, "cannot tell what exchanging gradients costs %s: ", k->a->mode->name);
+        claim_tell_withheld(k, to);
+        return;
+    }
     if (all->campaign->is_virtual || isnan(k->x.ratio_low)) {
         fprintf(to, "%s keeps %s %% of the throughput without exchange", k->a->mode->name,
                 percent_text(number[0], kept));
@@ -577,17 +611,15 @@ static void tell_price(const struct claims *all, const struct claim *k, FILE *to
         fprintf(to, ".\n");
         return;
     }
-    if (k->withheld) {
-        fprintf(to, "cannot tell what exchanging gradients costs %s: ", k->a->mode->name);
-        claim_tell_withheld(k, to);
-        return;
-    }
     percent_text(number[0], k->x.ratio);
     percent_text(number[1], k->x.ratio_low);
     percent_text(number[2], k->x.ratio_high);
     if (!k->holds) {
-        fprintf(to, "the price of %s is not resolved (+-%.2g %%): %s to %s %% of the throughput without exchange.\n",
+        fprintf(to, "the price of %s is not resolved (+-%.2g %%): %s to %s %% of the throughput without exchange",
                 k->a->mode->name, 100 * (k->x.ratio_high / k->x.ratio - 1), number[1], number[2]);
+        if (claim_fails_together(all, k))
+            fprintf(to, " is not sure enough for one of %zu verdicts", all->n_tested);
+        fprintf(to, ".\n");
         return;
     }
     fprintf(to, "%s keeps %s %% of the throughput without exchange (95 %%: %s to %s)", k->a->mode->name, number[0],
@@ -598,15 +630,21 @@ static void tell_price(const struct claims *all, const struct claim *k, FILE *to
 
 static void tell_target(const struct claims *all, const struct claim *k, FILE *to)
 {
+    char unsure[96];
+
     if (k->withheld && target_all_reached(k->a, k->b)) {
         tell_who(k->a, to);
         fprintf(to, "cannot tell whether %s reaches the target loss sooner than 1 worker alone: ", k->a->mode->name);
         claim_tell_withheld(k, to);
         return;
     }
+    snprintf(unsure, sizeof unsure, "cannot tell which is sooner");
+    if (claim_fails_together(all, k))
+        snprintf(unsure, sizeof unsure, "cannot tell which is sooner, not sure enough for one of %zu verdicts",
+                 all->n_tested);
     target_tell(k->a, k->b, &k->x,
                 all->campaign->is_virtual ? ""
-                : !k->holds               ? "cannot tell which is sooner"
+                : !k->holds               ? unsure
                 : k->x.ratio > 1          ? "sooner"
                                           : "later",
                 to);
@@ -716,7 +754,7 @@ static double ratio_of(const struct claim *k)
 /* Which setting is better: "a", "b" or "equal", the latter in simulated time alone; else "cannot tell". */
 static const char *result_of(const struct claims *all, const struct claim *k, double ratio)
 {
-    if (isnan(ratio) || (!all->campaign->is_virtual && !k->holds))
+    if (isnan(ratio) || k->withheld || (!all->campaign->is_virtual && !k->holds))
         return "cannot tell";
     return ratio > 1 ? "a" : ratio < 1 ? "b" : "equal";
 }

@@ -178,12 +178,12 @@ static struct lead lead_of(const struct claim *k, const struct point *p)
     return (struct lead){ 1 / x->ratio, 1 / x->ratio_high, 1 / x->ratio_low, 1 / x->robust_ratio };
 }
 
-/* Surely, and by its pairs too, the first n_all of all? */
+/* Surely, and by its pairs too, the first n_all of all? What is simulated is sure. */
 static bool leads_all(const struct contest *c, int n_all)
 {
     for (int i = 1; i < n_all; i++) {
         const struct claim *k = claim_on(c, c->p[0], c->p[i]);
-        if (!k->holds || !(lead_of(k, c->p[0]).ratio > 1))
+        if (k->withheld || (!c->all->campaign->is_virtual && (!k->holds || !(lead_of(k, c->p[0]).ratio > 1))))
             return false;
     }
     return true;
@@ -217,6 +217,11 @@ static void tell_pair(const struct contest *c, const struct point *other, FILE *
     const struct lead lead = lead_of(k, fast);
     char name[2][NAMED_BYTES];
 
+    if (c->all->campaign->is_virtual && !k->withheld) {
+        fprintf(to, "%s: %s is faster than %s: %.2f x the samples/s (simulated: no spread).\n", c->who,
+                name_of(name[0], c, fast), name_of(name[1], c, slow), lead.ratio);
+        return;
+    }
     if (k->holds) {
         fprintf(to, "%s: %s is faster than %s: %.2f x the samples/s (95 %%: %.2f to %.2f)", c->who,
                 name_of(name[0], c, fast), name_of(name[1], c, slow), lead.ratio, lead.low, lead.high);
@@ -274,7 +279,7 @@ void claim_tell_layouts(const struct claims *all, const struct claim *k, FILE *t
     if (!is_first(all, k))
         return;
     open_contest(&c, all, k);
-    if (all->campaign->is_virtual || leads_all(&c, c.n))
+    if (leads_all(&c, c.n))
         tell_winner(&c, to);
     else
         for (int i = 1; i < c.n; i++)
@@ -356,6 +361,11 @@ static void tell_target_pair(const struct contest *c, const struct point *other,
     const struct lead lead = lead_of(k, soon);
     char name[2][NAMED_BYTES];
 
+    if (c->all->campaign->is_virtual && !k->withheld) {
+        fprintf(to, "%s: %s is at the target loss sooner than %s, which takes %.2f x as long (simulated: no spread).\n",
+                c->who, name_of(name[0], c, soon), name_of(name[1], c, late), lead.ratio);
+        return;
+    }
     if (!k->holds) {
         fprintf(to, "%s: cannot tell whether %s or %s is at the target loss first: ", c->who, name_of(name[0], c, k->a),
                 name_of(name[1], c, k->b));
@@ -376,7 +386,7 @@ void claim_tell_layouts_target(const struct claims *all, const struct claim *k, 
         return;
     open_contest(&c, all, k);
     const int n = keep_reached(&c);
-    if (n > 1 && (all->campaign->is_virtual || leads_all(&c, n)))
+    if (n > 1 && leads_all(&c, n))
         tell_soonest(&c, n, to);
     else if (n > 1 && !some_differ(&c, n))
         tell_none_sooner(&c, n, to);
@@ -454,7 +464,7 @@ void claim_tell_value(const struct claims *all, const struct claim *k, FILE *to)
 
     point_name(name, sizeof name, k->a);
     fprintf(to, "%s: ", name);
-    if (all->campaign->is_virtual)
+    if (all->campaign->is_virtual && !k->withheld)
         fprintf(to, "%.2f x the samples/s of %s %s (simulated: no spread).\n", ratio, k->option, first);
     else if (k->holds)
         fprintf(to, "%.2f x the samples/s of %s %s (95 %%: %.2f to %.2f).\n", k->x.ratio, k->option, first,

@@ -104,6 +104,19 @@ static const struct layouts_case CASES[] = {
       "worker's rank needs 3 MB, there 6.\n"
       "lenet, layout 2x2x1: ps keeps 75 % of the throughput without exchange.\n"
       "lenet, layout 2x2x1: allreduce keeps 50 % of the throughput without exchange.\n" },
+    /* simulated, and one is faster than its bound (campaign_test_kit.h): nobody wins, and the others are told */
+    { 0,
+      { { { IN_MODEL "allreduce", 2, 0, 1, 1000, 1, 8, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 1, 0, 1, 500, 1, 16, 52 }, 2, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 1, 1250, 1, 10, 3 }, 1, 2 } },
+      "lenet, 2 ranks: 2x1x2 is faster than 2x1x1: 1.25 x the samples/s (simulated: no spread).\n"
+      "lenet, 2 ranks: cannot tell whether 1x2x1 or 2x1x2 is faster: a simulated run is faster than its "
+      "bound.\n" MOVES_3_AND_1
+      "lenet, 2 ranks: 2x1x1 is at the target loss sooner than 2x1x2, which takes 1.25 x as long (simulated: no "
+      "spread).\n"
+      "lenet, 2 ranks: cannot tell whether 2x1x1 or 1x2x1 is at the target loss first: a simulated run is faster than "
+      "its bound.\n"
+      "4 verdicts are withheld. The rule: a simulated run has no steady state or is faster than its bound.\n" },
     /* the target loss: the fastest need not be the first there */
     { 2,
       { { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, 8, 1 }, 1, 1 },

@@ -16,8 +16,8 @@ enum claim_kind {
 };
 
 /* Reasons to withhold a claim. Too many pairs (WITHHELD_RATIO) have a launch that is disturbed, without a steady state,
- * or faster than its bound beyond its interval. Or a point of the claim is significantly faster than its control, which
- * exchanges nothing. */
+ * or faster than its bound. Or a point of the claim is significantly faster than its control, which exchanges nothing;
+ * not in a simulation. */
 enum withheld { WITHHELD_NOT, WITHHELD_DISTURBED, WITHHELD_UNSTEADY, WITHHELD_BOUND, WITHHELD_CONTROL };
 
 struct claim {
@@ -46,6 +46,8 @@ bool claim_is_tested(const struct claims *all, const struct claim *k);
 enum rc claims_add(struct claims *all, enum claim_kind kind, const struct point *a, const struct point *b) MUST_CHECK;
 /* Add the ratio of p's throughput to that of its control, if it has one. RC_NOMEM. */
 enum rc claims_add_price(struct claims *all, const struct point *p) MUST_CHECK;
+/* Is it significant alone, and not together with the other verdicts (paired.C4)? */
+bool claim_fails_together(const struct claims *all, const struct claim *k);
 /* Print why a claim with two pairs or more is withheld or does not hold, and what would help: the end of a line. */
 void claim_tell_doubt(const struct claims *all, const struct claim *k, FILE *to);
 /* The same for any claim on throughputs, also without pairs. */

@@ -228,8 +228,24 @@ static const struct verdict_case TOGETHER[] = {
         { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, NAN, 2 },
         { "linear", "none", 2, 0, 3, 1000, 1.01, NAN, 3 },
         { "linear", "ps", 2, 1, 3, 1000, 1.01, NAN, 4 } },
-      "lenet, 2 workers: the price of ps is not resolved (+-4.4 %): 91 to 99 % of the throughput without exchange.\n"
+      "lenet, 2 workers: the price of ps is not resolved (+-4.4 %): 91 to 99 % of the throughput without exchange is "
+      "not "
+      "sure enough for one of 2 verdicts.\n"
       "linear, 2 workers: the price of ps is not resolved (+-4.4 %): 96 to 104 % of the throughput without exchange.\n"
+      "Of 2 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, "
+      "over pairs of launches in the same block.\n" },
+    { false, /* the time to the target, too */
+      { { IN_MODEL "single", 1, 0, 3, 1000, 1.01, 8.4, 1 },
+        { IN_MODEL "none", 2, 0, 3, 1050, 1.01, NAN, 1 },
+        { IN_MODEL "ps", 2, 1, 3, 1000, 1.01, 8, 2 } },
+      "lenet, 2 workers: the price of ps is not resolved (+-4.4 %): 91 to 99 % of the throughput without exchange is "
+      "not "
+      "sure enough for one of 2 verdicts.\n"
+      "lenet: target loss after 8 s with ps, 2 workers, and 8.4 s alone: cannot tell which is sooner, not sure enough "
+      "for one of 2 verdicts (1.05 x, 95 %: 1.01 to 1.10), of which throughput 1.00 x and samples needed 0.95 x; ps "
+      "makes 2 updates a round, each of one worker's gradient.\n"
+      "The time to the target loss is compared by a fixed rule: each mode at its largest worker count with a core for "
+      "every worker, against one worker alone.\n"
       "Of 2 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, "
       "over pairs of launches in the same block.\n" },
     { false, /* with one that does, 0.05 is enough */

@@ -84,7 +84,7 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "bottleneck", T, "What limits the predicted step" },
     { "bottleneck_ratio", R, "Part of the step that the bottleneck is busy" },
     { "bound", T, "How the bound was measured" },
-    { "bound_failed", B, "Is bound_ratio above what measurement errors explain?" },
+    { "bound_failed", B, "Is bound_ratio above 1, by more than rounding?" },
     { "bound_goodput_bytes_per_s", R, "Goodput of the bound at this size" },
     { "bound_high_ratio", R, "Upper end of the 95 % interval of bound_ratio" },
     { "bound_low_ratio", R, "Lower end of the 95 % interval of bound_ratio" },
