@@ -170,9 +170,11 @@ static enum rc note_hidden(struct folders *f, const char *folder)
             n_pictures++;
         }
     }
-    if (n_pictures > 0)
-        TRY(note_unused(f, "%s/%s: is hidden, its name begins with a dot; %zu more pictures there are", folder, first,
-                        n_pictures - 1));
+    if (n_pictures == 1)
+        TRY(note_unused(f, "%s/%s: is hidden, its name begins with a dot", folder, first));
+    else if (n_pictures > 1)
+        TRY(note_unused(f, "%s/%s: is hidden, its name begins with a dot, and so %s %zu more in this folder", folder,
+                        first, n_pictures == 2 ? "is" : "are", n_pictures - 1));
 out:
     names_free(&hidden);
     return rc;
@@ -257,11 +259,11 @@ static enum rc find_classes(struct folders *f, const char *folder)
             continue;
         }
         if (strchr(entries.name[i], '\n') != NULL)
-            FAIL(RC_INVAL, "%s: the name of its folder %zu has a line break in it", folder, i);
+            FAIL(RC_INVAL, "%s: the name of its folder %zu has a line break in it; rename the folder", folder, i);
         TRY(names_add(&f->classes, strdup(entries.name[i])));
     }
     if (f->classes.n < 2)
-        FAIL(RC_INVAL, "%s: holds %s; one folder for each of two or more classes is wanted", folder,
+        FAIL(RC_INVAL, "%s: holds %s; use one folder for each class, and two classes or more", folder,
              f->classes.n == 1 ? "one folder" : "no folder");
 out:
     names_free(&entries);
@@ -288,7 +290,7 @@ static enum rc check_strangers(struct folders *f, const char *folder)
         else if (!holds_images(path))
             TRY(note_unused(f, "%s: holds no .jpg, .jpeg or .png", path));
         else if (bsearch(&name, f->classes.name, f->classes.n, sizeof *f->classes.name, by_bytes) == NULL)
-            FAIL(RC_INVAL, "%s: no folder for training has this class's name", path);
+            FAIL(RC_INVAL, "%s: no folder for training has this name; add it there, or remove this one", path);
     }
 out:
     free(path);

@@ -44,7 +44,7 @@ static enum rc save_record(struct saver *s, struct record **r)
         goto out;
     crypto_hash_sha256_update(&s->hash, (const unsigned char *)text, n_bytes);
     if (fwrite(text, 1, n_bytes, s->file.stream) != n_bytes)
-        FAIL(RC_IO, "%s: write failed: %s", s->file.path, strerror(errno));
+        FAIL(RC_IO, "%s: write failed: %s%s", s->file.path, strerror(errno), file_write_remedy(errno));
 out:
     free(text);
     record_close(r);

@@ -226,18 +226,31 @@ void file_sync_folder_of(const char *path)
     free(copy);
 }
 
+const char *file_write_remedy(int error)
+{
+    switch (error) {
+    case EFBIG:
+        return "; raise the limit of a file's size (ulimit -f)";
+    case ENOSPC:
+    case EDQUOT:
+        return "; free space there, or use another folder";
+    default:
+        return "";
+    }
+}
+
 enum rc atomic_file_commit(struct atomic_file *f)
 {
     enum rc rc = RC_OK;
 
     if (fflush(f->stream) != 0 || ferror(f->stream) || fsync(fileno(f->stream)) != 0)
-        FAIL(RC_IO, "%s: write failed: %s", f->path, strerror(errno));
+        FAIL(RC_IO, "%s: write failed: %s%s", f->path, strerror(errno), file_write_remedy(errno));
     if (f->is_nameless && !name_temporary(f))
         FAIL(RC_IO, "%s: cannot be put in place: %s", f->path, strerror(errno));
     const int closed = fclose(f->stream);
     f->stream = NULL;
     if (closed != 0)
-        FAIL(RC_IO, "%s: write failed: %s", f->path, strerror(errno));
+        FAIL(RC_IO, "%s: write failed: %s%s", f->path, strerror(errno), file_write_remedy(errno));
     if (rename(f->temporary_path, f->path) != 0)
         FAIL(RC_IO, "%s: cannot be put in place: %s", f->path, strerror(errno));
     file_sync_folder_of(f->path);

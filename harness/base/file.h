@@ -25,6 +25,8 @@ struct atomic_file {
 enum rc atomic_file_open(struct atomic_file *out, const char *path) MUST_CHECK;
 /* Flushes, calls fsync, renames into place. RC_IO: nothing new is at path. Ends f either way. */
 enum rc atomic_file_commit(struct atomic_file *f) MUST_CHECK;
+/* Behind the reason why a write failed: what helps, with a semicolon before it; "" if errno does not tell. */
+const char *file_write_remedy(int error);
 /* Drops what was written; does nothing if not open or already committed. */
 void atomic_file_discard(struct atomic_file *f);
 

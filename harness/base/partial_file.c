@@ -144,7 +144,7 @@ enum rc partial_file_replace(struct atomic_file *f, const char *bytes, size_t n_
     const int to = fileno(kept.stream);
     if (fstat(fileno(f->stream), &about) != 0 || fchmod(to, about.st_mode & 0777) != 0 ||
         !write_all(to, bytes, n_bytes) || fsync(to) != 0)
-        FAIL(RC_IO, "%s: write failed: %s", kept.temporary_path, strerror(errno));
+        FAIL(RC_IO, "%s: write failed: %s%s", kept.temporary_path, strerror(errno), file_write_remedy(errno));
     TRY(set_aside(f, aside, n_aside_bytes));
     if (rename(kept.temporary_path, f->temporary_path) != 0)
         FAIL(RC_IO, "%s: cannot be replaced: %s", f->temporary_path, strerror(errno));
@@ -166,7 +166,7 @@ enum rc partial_file_append(struct atomic_file *f, const char *bytes, size_t n_b
         const int error = errno;
         if (end >= 0)
             (void)!ftruncate(fd, end);
-        return rc_raise(RC_IO, "%s: write failed: %s", f->temporary_path, strerror(error));
+        return rc_raise(RC_IO, "%s: write failed: %s%s", f->temporary_path, strerror(error), file_write_remedy(error));
     }
     return RC_OK;
 }
@@ -176,7 +176,7 @@ enum rc partial_file_commit(struct atomic_file *f)
     enum rc rc = RC_OK;
 
     if (fsync(fileno(f->stream)) != 0)
-        FAIL(RC_IO, "%s: write failed: %s", f->temporary_path, strerror(errno));
+        FAIL(RC_IO, "%s: write failed: %s%s", f->temporary_path, strerror(errno), file_write_remedy(errno));
     if (rename(f->temporary_path, f->path) != 0)
         FAIL(RC_IO, "%s: cannot be put in place: %s; %s holds it", f->path, strerror(errno), f->temporary_path);
     file_sync_folder_of(f->path);

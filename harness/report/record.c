@@ -245,13 +245,14 @@ static int append(const char *bytes, size_t n_bytes, void *to)
     return fwrite(bytes, 1, n_bytes, to) == n_bytes ? 0 : -1;
 }
 
-/* One record and a line feed. */
-static enum rc dump(const struct record *r, FILE *to, size_t flags)
+/* One record and a line feed. path: of the file; NULL: in memory. */
+static enum rc dump(const struct record *r, FILE *to, const char *path, size_t flags)
 {
     if (!r || r->failed)
         return rc_raise(RC_NOMEM, "no memory for all keys of a record");
     if (json_dump_callback(r->object, append, to, flags | JSON_REAL_PRECISION(17)) != 0 || fputc('\n', to) == EOF)
-        return rc_raise(RC_IO, "a record could not be written: %s", strerror(errno));
+        return rc_raise(RC_IO, "%s: write failed: %s%s", path ? path : "a record", strerror(errno),
+                        file_write_remedy(errno));
     return RC_OK;
 }
 
@@ -339,7 +340,7 @@ enum rc report_write(struct report *rep, const struct record *r)
         return RC_OK;
     if (!to)
         return rc_raise(RC_BUG, "a record came after its report was committed");
-    TRY(dump(r, to, JSON_COMPACT));
+    TRY(dump(r, to, rep->file.path, JSON_COMPACT));
     if (!rep->bug[0])
         memcpy(rep->bug, r->bug, sizeof rep->bug);
 out:
@@ -409,7 +410,7 @@ enum rc record_write_file(const struct record *r, const char *path)
     enum rc rc;
 
     TRY(atomic_file_open(&file, path));
-    TRY(dump(r, file.stream, JSON_INDENT(2)));
+    TRY(dump(r, file.stream, file.path, JSON_INDENT(2)));
     TRY(atomic_file_commit(&file));
     TRY(judge(r->bug));
 out:
@@ -421,7 +422,7 @@ enum rc record_print(const struct record *r, FILE *to)
 {
     enum rc rc;
 
-    TRY(dump(r, to, JSON_COMPACT));
+    TRY(dump(r, to, NULL, JSON_COMPACT));
     TRY(judge(r->bug));
 out:
     return rc;

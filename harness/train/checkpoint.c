@@ -84,7 +84,7 @@ static enum rc sync_file(struct writer *w)
 {
     tick(w);
     if (fflush(w->file.stream) != 0 || fsync(fileno(w->file.stream)) != 0)
-        return rc_raise(RC_IO, "%s: write failed: %s", w->file.path, strerror(errno));
+        return rc_raise(RC_IO, "%s: write failed: %s%s", w->file.path, strerror(errno), file_write_remedy(errno));
     w->n_unsynced_bytes = 0;
     return RC_OK;
 }

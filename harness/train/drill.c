@@ -118,7 +118,7 @@ static enum rc check_leave(const struct train_job *job, const struct fault *f)
         return rc_raise(RC_INVAL, "--inject %s: worker 0 and servers cannot leave; workers 1 to %d can", f->word,
                         job->n_workers - 1);
     if (d->phase != PHASE_STEP)
-        return rc_raise(RC_INVAL, "--inject %s: a worker leaves between two steps; leave:R@N", f->word);
+        return rc_raise(RC_INVAL, "--inject %s: a worker leaves before a step; use leave:R@N", f->word);
     return RC_OK;
 }
 
@@ -130,17 +130,20 @@ static enum rc resolve_drill(struct train_job *job, const struct fault *f)
     enum rc rc;
 
     if (was_given)
-        FAIL(RC_INVAL, "--inject %s: rank %d fails already, and one rank fails in one way", f->word, d->rank);
+        FAIL(RC_INVAL,
+             "--inject %s: rank %d fails already, and a run has one kill, stall or leave; leave out one of the two",
+             f->word, d->rank);
     if (f->rank >= o->stages * (uint64_t)job->n_ranks)
         FAIL(RC_INVAL, "--inject %s: ranks are 0 to %d", f->word, (int)o->stages * job->n_ranks - 1);
     *d =
         (struct train_drill){ .rank = (int)f->rank, .hangs = f->kind == FAULT_STALL, .leaves = f->kind == FAULT_LEAVE };
     TRY(parse_when(d, f));
-    if (d->nth_part > (o->stages > 1 ? o->accumulate : 0))
-        FAIL(RC_INVAL, "--inject %s: %s", f->word,
-             o->stages > 1 ? "has a micro-batch from --accumulate up; they count from 0"
-                           : "only a stage of --stages is in a micro-batch when it begins one; leave out the second "
-                             "number");
+    if (d->nth_part > 0 && o->stages == 1)
+        FAIL(RC_INVAL, "--inject %s: only a run with --stages has micro-batches to fail in; leave out the \":%llu\"",
+             f->word, (unsigned long long)d->nth_part - 1);
+    if (d->nth_part > o->accumulate)
+        FAIL(RC_INVAL, "--inject %s: there is no micro-batch %llu; use 0 to %llu, or a larger --accumulate", f->word,
+             (unsigned long long)d->nth_part - 1, (unsigned long long)o->accumulate - 1);
     if (d->leaves)
         TRY(check_leave(job, f));
 out:

@@ -69,13 +69,17 @@ UNIT_TEST(a_step_is_drawn)
         assert_in_range(n_of_step[i], 2, 25);
 }
 
-UNIT_TEST(other_ranks_are_refused)
+UNIT_TEST(other_faults_are_refused)
 {
     static const struct {
         const char *options, *says;
     } cases[] = {
         { "--mode none --workers 3 --inject kill:3", "--inject kill:3: ranks are 0 to 2" },
         { "--mode ps --workers 2 --servers 2 --inject stall:4", "--inject stall:4: ranks are 0 to 3" },
+        { "--mode none --workers 2 --inject stall:1,kill:1",
+          "--inject kill:1: rank 1 fails already, and a run has one kill, stall or leave; leave out one of the two" },
+        { "--mode none --workers 2 --inject kill:1@3:4",
+          "--inject kill:1@3:4: only a run with --stages has micro-batches to fail in; leave out the \":4\"" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
