@@ -782,18 +782,17 @@ void record_overlap(struct record *r, const struct train_job *job, const struct 
 
 /* --- --average-every --- */
 
-/* What no checkpoint holds of workers with parameters of their own; NULL: nothing. */
-static const char *why_no_checkpoint(const struct train_job *job)
+/* A checkpoint holds the state of one worker's optimiser. */
+static enum rc check_own_state(const struct train_job *job)
 {
     const struct train_opts *o = &job->opts;
+    const bool has_momentum = o->momentum != 0;
 
-    if (!o->save[0] && !o->resume[0])
-        return NULL;
-    if (o->momentum != 0)
-        return "every worker has a momentum of its own, which no checkpoint holds; --momentum 0";
-    if (optimizer_n_moments(&job->optimizer) > 0)
-        return "every worker has an optimiser's state of its own, which no checkpoint holds; --optimizer sgd";
-    return NULL;
+    if ((!o->save[0] && !o->resume[0]) || (!has_momentum && optimizer_n_moments(&job->optimizer) == 0))
+        return RC_OK;
+    return rc_raise(RC_INVAL, "--average-every %llu: a checkpoint does not hold each worker's own %s; with %s use %s",
+                    (unsigned long long)o->average_every, has_momentum ? "momentum" : "state of the optimiser",
+                    o->save[0] ? "--save" : "--resume", has_momentum ? "--momentum 0" : "--optimizer sgd");
 }
 
 enum rc local_sgd_check(const struct train_job *job)
@@ -801,34 +800,39 @@ enum rc local_sgd_check(const struct train_job *job)
     const unsigned long long every = job->opts.average_every, n_steps = job->opts.steps;
     const unsigned long long save_every = job->opts.save_every;
     char fitting[48];
+    enum rc rc = RC_OK;
 
     if (every == 0)
         return RC_OK;
-    const char *why = why_no_checkpoint(job);
-    if (why)
-        return rc_raise(RC_INVAL, "--average-every %llu: %s", every, why);
+    TRY(check_own_state(job));
     text_near_multiples(fitting, sizeof fitting, save_every, every);
     if (save_every % every != 0)
-        return rc_raise(RC_INVAL,
-                        "--save-every %llu: is no multiple of --average-every %llu; in between workers have no "
-                        "parameters in common; use %s",
-                        save_every, every, fitting);
+        FAIL(RC_INVAL,
+             "--save-every %llu: is no multiple of --average-every %llu; in between workers have no "
+             "parameters in common; use %s",
+             save_every, every, fitting);
+    text_near_multiples(fitting, sizeof fitting, n_steps, every);
     if (job->opts.save[0] && n_steps % every != 0)
-        return rc_raise(RC_INVAL,
-                        "--steps %llu: is no multiple of --average-every %llu, so that no run can go on from "
-                        "what --save writes as if it had not ended; use %llu",
-                        n_steps, every, n_steps + every - n_steps % every);
-    return RC_OK;
+        FAIL(RC_INVAL,
+             "--steps %llu: is no multiple of --average-every %llu; with --save it must be, so that --resume continues "
+             "after an average; use %s",
+             n_steps, every, fitting);
+out:
+    return rc;
 }
 
 enum rc local_sgd_check_resume(const struct train_job *job)
 {
     const unsigned long long every = job->opts.average_every, n_steps = job->resume.steps_count;
+    char fitting[48];
 
     if (every == 0 || n_steps % every == 0)
         return RC_OK;
-    return rc_raise(RC_INVAL, "--resume %s: ended after %llu steps, between two averages of --average-every %llu",
-                    job->opts.resume, n_steps, every);
+    text_near_divisors(fitting, sizeof fitting, every, n_steps);
+    return rc_raise(RC_INVAL,
+                    "--resume %s: ended after %llu steps, between two averages of --average-every %llu; use "
+                    "--average-every %s",
+                    job->opts.resume, n_steps, every, fitting);
 }
 
 bool local_sgd_may_stop(const struct train_job *job, size_t n_steps)

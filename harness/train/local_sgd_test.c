@@ -98,7 +98,7 @@ UNIT_TEST(resumed)
                    "--model lenet --mode allreduce --workers 2 --momentum 0 --average-every 3 --steps 18 --resume %s",
                    path);
     assert_int_equal(kit_prepare(&job, options), RC_INVAL);
-    assert_names(rc_message(), "8 steps ... --average-every 3");
+    assert_names(rc_message(), "8 steps ... --average-every 3; use --average-every 2 or 4");
     (void)unlink(path);
     train_result_free(&whole);
     train_result_free(&first);
@@ -116,10 +116,12 @@ UNIT_TEST(refuses)
         { "--mode allreduce --workers 2 --average-every 2 --overlap on", "--overlap off" },
         { "--mode allreduce --workers 2 --average-every 2 --on-loss report", "no common step" },
         { "--mode allreduce --workers 2 --average-every 2 --omit average", "leaves out all averages" },
-        { "--mode allreduce --workers 2 --average-every 2 --momentum 0.9 --save f", "which no checkpoint holds" },
+        { "--mode allreduce --workers 2 --average-every 2 --momentum 0.9 --save f",
+          "a checkpoint does not hold each worker's own momentum; with --save use --momentum 0" },
         { "--mode allreduce --workers 2 --average-every 4 --save f --steps 10",
-          "--steps 10: is no multiple of --average-every 4, so that no run can go on from what --save writes as if it "
-          "had not ended; use 12" },
+          "--steps 10: is no multiple of --average-every 4; with --save it must be, so that --resume continues after "
+          "an "
+          "average; use 8 or 12" },
         { "--mode allreduce --workers 2 --average-every 4 --save f --steps 12 --save-every 3",
           "--save-every 3: is no multiple of --average-every 4; in between workers have no parameters in common; use "
           "4" },

@@ -76,7 +76,7 @@ UNIT_TEST(what_means_nothing_is_refused)
         { "--model linear --optimizer adam --adam.beta1 1", "--adam.beta1" },
         { "--model lenet --forward-only --optimizer adam", "--forward-only updates no parameters" },
         { "--model linear --mode allreduce --workers 2 --average-every 2 --optimizer adam --save f",
-          "an optimiser's state of its own" },
+          "own state of the optimiser; with --save use --optimizer sgd" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
