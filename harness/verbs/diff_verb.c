@@ -105,6 +105,7 @@ const struct verb verb_diff = {
         "compared.",
     .example = examples,
     .page = "compare",
+    .is_one_process = true,
     .has_records = true,
     .format = verb_format_table,
     .opts_bytes = sizeof(struct diff_opts),

@@ -52,6 +52,7 @@ const struct verb verb_keys = {
                     "Runs under mpirun, srun and gradmark launch need no file.",
     .example = examples,
     .page = "security",
+    .is_one_process = true,
     .opts_bytes = sizeof(struct keys_opts),
     .group = groups,
     .run = keys_run,

@@ -676,6 +676,7 @@ const struct verb verb_lab = {
     .example = examples,
     .hint = hints,
     .page = "teach",
+    .is_one_process = true,
     .has_records = true,
     .format = verb_format_table,
     .opts_bytes = sizeof(struct lab_opts),

@@ -134,6 +134,7 @@ const struct verb verb_launch = {
         "program with libgradmark, which joins by gm_init().",
     .example = examples,
     .page = "running",
+    .is_one_process = true,
     .opts_bytes = sizeof(struct launch_verb_opts),
     .group = groups,
     .run = launch_verb_run,

@@ -38,6 +38,14 @@ static int print_version(void)
     return EXIT_SUCCESS;
 }
 
+/* Is this a rank of a launch, to whose terminal rank 0 writes too? */
+static bool is_behind_rank_0(void)
+{
+    const struct launcher launcher = world_launcher();
+
+    return launcher.rank > 0 && !launcher.is_by_hand;
+}
+
 /* A launcher ends the others as soon as one process fails: give rank 0 a second to say why. */
 static void wait_for_rank_0(void)
 {
@@ -82,9 +90,8 @@ static int unknown_verb(const char *name, bool for_help)
         known[i + 1] = verbs[i]->name;
     const char *nearest = for_help ? help_nearest(like, verbs, name) : text_nearest(name, known);
     const char *verb = verb_with(name);
-    const struct launcher launcher = world_launcher();
 
-    if (launcher.rank > 0 && !launcher.is_by_hand)
+    if (is_behind_rank_0())
         wait_for_rank_0();
     else if (!for_help && split_verb(command, sizeof command, name))
         fprintf(stderr, "gradmark: %s: %s; did you mean gradmark %s?\n", name, what, command);
@@ -103,14 +110,13 @@ static int unknown_verb(const char *name, bool for_help)
  * run, each rank tells its own error. Returns the exit code, which is that of the stage on every rank. */
 static int tell(const struct verb *v, enum rc rc, enum verb_stage stage, bool every_rank_tells)
 {
-    const struct launcher launcher = world_launcher();
-    const bool waits = stage == STAGE_INPUT && launcher.rank > 0 && !launcher.is_by_hand;
+    const bool waits = stage == STAGE_INPUT && is_behind_rank_0();
     char whose[32] = "";
 
     if (waits)
         wait_for_rank_0();
     if (waits && every_rank_tells)
-        snprintf(whose, sizeof whose, "rank %d: ", launcher.rank);
+        snprintf(whose, sizeof whose, "rank %d: ", world_launcher().rank);
     if (!waits || every_rank_tells) {
         fprintf(stderr, "gradmark %s: %s%s\n", v->name, whose, rc_message()[0] ? rc_message() : rc_text(rc));
         if (getenv("GRADMARK_TRACE"))
@@ -145,7 +151,8 @@ static int help_verb(const struct verb *v, int argc, char **argv)
     }
     if (rc != RC_OK)
         return tell(v, rc, STAGE_INPUT, false);
-    help_print(stdout, v, detail);
+    if (!is_behind_rank_0())
+        help_print(stdout, v, detail);
     return EXIT_SUCCESS;
 }
 
@@ -175,12 +182,25 @@ out:
     return rc;
 }
 
+/* Each rank would do all the work, and write the same files. Trainings that it starts would be ranks of the launch. */
+static enum rc refuse_ranks(const struct verb *v)
+{
+    const struct launcher launcher = world_launcher();
+
+    if (!v->is_one_process || launcher.n_ranks < 2 || launcher.is_by_hand)
+        return RC_OK;
+    return rc_raise(RC_INVAL, "is the work of one process, and %s started %d; run it without %s", launcher.name,
+                    launcher.n_ranks, launcher.name);
+}
+
 static int run_verb(const struct verb *v, int argc, char **argv)
 {
     struct verb_call call;
 
     if (verb_help_is_wanted(argv))
         return help_verb(v, argc, argv);
+    if (refuse_ranks(v) != RC_OK)
+        return tell(v, RC_INVAL, STAGE_INPUT, false);
     enum rc rc = verb_call_open(&call, v, argc, argv);
     if (rc == RC_OK)
         rc = run_silenced(v, &call);
@@ -237,17 +257,27 @@ static void leave_out_blas_threads(char **argv)
 static int run_help(char *const *words)
 {
     char unknown[HELP_WORD_BYTES];
+
+    if (is_behind_rank_0())
+        return EXIT_SUCCESS; /* the status of the launch is that of rank 0 */
     const int exit_code = help_run(verbs, words, unknown);
 
     return unknown[0] ? unknown_verb(unknown, true) : exit_code;
 }
 
+static int print_usage(void)
+{
+    if (is_behind_rank_0())
+        wait_for_rank_0();
+    else
+        fputs("usage: gradmark VERB [--option value ...]; gradmark help lists the verbs\n", stderr);
+    return 2;
+}
+
 static int run(int argc, char **argv)
 {
-    if (argc < 2) {
-        fputs("usage: gradmark VERB [--option value ...]; gradmark help lists the verbs\n", stderr);
-        return 2;
-    }
+    if (argc < 2)
+        return print_usage();
     if (strcmp(argv[1], "help") == 0 || is_help(argv[1]))
         return run_help(argv + 2);
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0)

@@ -402,6 +402,7 @@ const struct verb verb_pack = {
                     "you can remove.",
     .example = examples,
     .page = "files",
+    .is_one_process = true,
     .has_records = true,
     .opts_bytes = sizeof(struct pack_opts),
     .group = groups,

@@ -137,6 +137,7 @@ const struct verb verb_predict = {
                     "As a check it predicts the largest measured number from the smaller ones, and prints that error.",
     .example = examples,
     .page = "predict",
+    .is_one_process = true,
     .has_records = true,
     .format = verb_format_table,
     .opts_bytes = sizeof(struct predict_opts),

@@ -552,6 +552,7 @@ const struct verb verb_profile = {
     .example = examples,
     .basics = basics,
     .page = "predict",
+    .is_one_process = true,
     .has_records = true,
     .format = verb_format_table,
     .opts_bytes = sizeof(struct profile_opts),

@@ -157,6 +157,7 @@ const struct verb verb_report = {
                     "a file of gradmark train --out.",
     .example = examples,
     .page = "compare",
+    .is_one_process = true,
     .has_records = true,
     .opts_bytes = sizeof(struct report_opts),
     .group = groups,

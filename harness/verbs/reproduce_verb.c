@@ -344,6 +344,7 @@ const struct verb verb_reproduce = {
     .example = examples,
     .basics = basics,
     .page = "predict",
+    .is_one_process = true,
     .has_records = true,
     .format = verb_format_table,
     .opts_bytes = sizeof(struct reproduce_opts),

@@ -343,6 +343,7 @@ const struct verb verb_simulate = {
     .hint = hints,
     .basics = basics,
     .page = "predict",
+    .is_one_process = true,
     .has_records = true,
     .format = verb_format_table,
     .opts_bytes = sizeof(struct simulate_opts),

@@ -81,6 +81,7 @@ struct verb {
     const struct verb_example *example; /* command NULL last; NULL: none */
     const struct verb_basics *basics;   /* title NULL last; NULL: --help shows every option */
     const char *page;                   /* a page in docs/ with more text: "compare" */
+    bool is_one_process;                /* no launcher shares its work: refused as one of several ranks */
     bool has_records;                   /* it takes verb_output_table */
     const struct opt *format;           /* its --format, for verb_output.format: verb_format_table, or one with more
                                            choices; NULL: it prints no table, or has a --format of its own */

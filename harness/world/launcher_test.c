@@ -23,7 +23,8 @@ static const struct {
     { { "SLURM_PROCID=6", "SLURM_STEP_NUM_TASKS=8", "SLURM_NTASKS_PER_NODE=4", "SLURM_LOCALID=2" },
       { "srun", 6, 8, 4, 2, false, false } },
     { { "PMI_RANK=6", "PMI_SIZE=8", "SLURM_LOCALID=2" }, { "mpirun", 6, 8, 0, 2, false, false } }, /* srun --mpi=pmi2 */
-    { { "SLURM_LOCALID=2" }, { NULL, 0, 1, 1, 0, false, false } },                                 /* a batch script */
+    { { "SLURM_PROCID=0", "SLURM_NTASKS=4", "SLURM_NTASKS_PER_NODE=4", "SLURM_LOCALID=0" },
+      { NULL, 0, 1, 1, 0, false, false } }, /* a batch script: no task of srun */
     { { "FLUX_TASK_RANK=5", "FLUX_JOB_SIZE=6", "FLUX_TASK_LOCAL_ID=1" }, { "flux run", 5, 6, 0, 1, false, false } },
     { { "PMI_RANK=5", "PMI_SIZE=6", "FLUX_TASK_RANK=5", "FLUX_JOB_SIZE=6", "FLUX_TASK_LOCAL_ID=1" },
       { "mpirun", 5, 6, 0, 1, false, false } },
