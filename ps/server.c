@@ -35,6 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/world/world.h"
 #include "ps/layout.h"
 #include "ps/recovery/attach.h"
@@ -249,7 +250,7 @@ void server_tell(const struct ps_server *s, const char *line)
     if (s->env.tell)
         s->env.tell(s->env.tell_arg, line);
     else
-        fprintf(stderr, "gradmark: %s\n", line);
+        terminal_note(stderr, "gradmark: %s", line);
 }
 
 void server_count_refused(struct ps_server *s, enum refused why, const char *text)

@@ -117,6 +117,65 @@ void terminal_comment(FILE *to, const char *text)
     fputc('\n', to);
 }
 
+/* The command at the end of a note; NULL: it has none. */
+static const char *find_command(const char *text)
+{
+    static const char *const program[] = { ": gradmark ", ": mpirun " };
+
+    for (size_t i = 0; i < sizeof program / sizeof *program; i++) {
+        const char *at = strstr(text, program[i]);
+        if (at)
+            return at + 2;
+    }
+    return NULL;
+}
+
+static void wrap_note(FILE *to, const char *text, int n_columns)
+{
+    const char *command = columns_of(text, strlen(text)) > n_columns ? find_command(text) : NULL;
+
+    if (!command) {
+        terminal_wrap(to, text, n_columns);
+        return;
+    }
+    print_words(to, text, (size_t)(command - text) - 1, 0, "", 2, n_columns);
+    fprintf(to, "\n  %s", command);
+}
+
+void terminal_vnote(FILE *to, const char *fmt, va_list ap)
+{
+    const bool is_terminal = terminal_columns(to) > 0;
+    char *text = NULL, *whole = NULL;
+    size_t n_bytes = 0;
+    FILE *lines = NULL;
+
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
+    lines = text ? open_memstream(&whole, &n_bytes) : NULL;
+    if (lines) {
+        if (is_terminal)
+            wrap_note(lines, text, terminal_line_columns(to));
+        else
+            fputs(text, lines);
+        fputc('\n', lines);
+    }
+    if (lines && fclose(lines) == 0)
+        fwrite(whole, 1, n_bytes, to);
+    else
+        fprintf(to, "%s\n", text ? text : fmt); /* no memory */
+    free(whole);
+    free(text);
+}
+
+void terminal_note(FILE *to, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    terminal_vnote(to, fmt, ap);
+    va_end(ap);
+}
+
 enum rc terminal_text_open(struct terminal_text *out)
 {
     *out = (struct terminal_text){ .text = NULL };

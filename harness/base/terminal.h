@@ -3,6 +3,7 @@
 #ifndef HARNESS_BASE_TERMINAL_H
 #define HARNESS_BASE_TERMINAL_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -26,6 +27,12 @@ void terminal_fill(FILE *to, const char *text, int n_before, int n_columns);
 /* Prints the words of text, one paragraph, as a comment of the same columns as tables: the first line begins with "# ",
  * the following ones with "#   ". */
 void terminal_comment(FILE *to, const char *text);
+
+/* Prints a note, a warning or an error, and an end of line, in one write. To a terminal: broken as by terminal_wrap()
+ * into lines of terminal_line_columns(). A command at its end, ": gradmark ..." or ": mpirun ...", is not broken, so
+ * that it can be pasted: if it does not fit, it has the next line. Elsewhere the note is one line for programs. */
+void terminal_note(FILE *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void terminal_vnote(FILE *to, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
 /* Sentences that are printed together: open, write them to .lines, close. Lines have at most 100 columns, or those of a
  * narrower terminal, broken as by terminal_wrap(). */

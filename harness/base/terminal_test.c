@@ -2,8 +2,10 @@
 /* terminal_test.c - where lines are broken. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/suite/printed.h"
+#include "harness/base/suite/terminal_kit.h"
 #include "harness/base/suite/unit.h"
 #include "harness/base/terminal.h"
 
@@ -81,6 +83,40 @@ UNIT_TEST(a_file_is_no_terminal)
     assert_int_equal(terminal_columns(file), 0);
     assert_int_equal(terminal_text_columns(file), 79);
     assert_int_equal(fclose(file), 0);
+}
+
+/* Does a terminal of n_columns get `expected` of a note, and a file the note in one line? */
+static void assert_noted(const char *note, int n_columns, const char *expected)
+{
+    int reader;
+    FILE *to = kit_terminal(&reader, n_columns);
+    struct printed p;
+
+    terminal_note(to, "%s", note);
+    assert_int_equal(fflush(to), 0);
+    kit_terminal_reads(reader, expected);
+    assert_int_equal(fclose(to), 0);
+    assert_int_equal(close(reader), 0);
+
+    printed_begin(&p);
+    terminal_note(p.to, "%s", note);
+    char *line = printed_end(&p);
+    assert_memory_equal(line, note, strlen(note));
+    assert_string_equal(line + strlen(note), "\n");
+    free(line);
+}
+
+UNIT_TEST(notes_fit_a_terminal_and_are_one_line_elsewhere)
+{
+    assert_noted("a note that fits forty columns", 40, "a note that fits forty columns\r\n");
+    assert_noted("a note of more than forty columns is broken", 40,
+                 "a note of more than forty columns is\r\n  broken\r\n");
+    assert_noted("kept; to continue: gradmark compare --continue results", 40,
+                 "kept; to continue:\r\n  gradmark compare --continue results\r\n");
+    assert_noted("kept; to continue an interrupted comparison: mpirun -np 4 gradmark compare --continue results", 40,
+                 "kept; to continue an interrupted\r\n  comparison:\r\n"
+                 "  mpirun -np 4 gradmark compare --continue results\r\n");
+    assert_noted("kept: gradmark report x", 40, "kept: gradmark report x\r\n");
 }
 
 UNIT_MAIN("terminal")

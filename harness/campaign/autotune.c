@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* autotune.c - the search of --autotune: trials, races, what comes of them. */
 #include "harness/campaign/autotune.h"
+#include "harness/base/terminal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -128,22 +129,22 @@ static void say_trial(const struct search *s, const struct autotune_trial *t, in
     const int i = t->option;
     const char *name = i < 0 ? "all together" : s->a->plan.option[i].name;
     const char *value = i < 0 ? "" : t->setting.value[i];
+    char pace[64] = "";
 
     if (!s->log)
         return;
     if (t->outcome == IMPOSSIBLE) {
-        fprintf(s->log, "gradmark train: autotune: %s %s: is left out, these ranks cannot run it\n", name, value);
+        terminal_note(s->log, "gradmark train: autotune: %s %s: is left out, these ranks cannot run it", name, value);
         return;
     }
-    fprintf(s->log, "gradmark train: autotune: round %d of %d, %s%s%s%s: %.4g ms a step, ", t->round, n_rounds, name,
-            i < 0      ? ""
-            : value[0] ? " "
-                       : " not given",
-            value, t->is_in_use ? " (in use)" : "", 1e3 * t->step_s);
-    if (t->is_in_use)
-        fprintf(s->log, "%.0f s left\n", t->left_s);
-    else
-        fprintf(s->log, "%.3f of the pace in use, %.0f s left\n", t->so_far.ratio, t->left_s);
+    if (!t->is_in_use)
+        snprintf(pace, sizeof pace, "%.3f of the pace in use, ", t->so_far.ratio);
+    terminal_note(s->log, "gradmark train: autotune: round %d of %d, %s%s%s%s: %.4g ms a step, %s%.0f s left", t->round,
+                  n_rounds, name,
+                  i < 0      ? ""
+                  : value[0] ? " "
+                             : " not given",
+                  value, t->is_in_use ? " (in use)" : "", 1e3 * t->step_s, pace, t->left_s);
 }
 
 static void say_winner(const struct search *s, int option, const struct race *race, const struct autotune_setting *arm,
@@ -156,12 +157,13 @@ static void say_winner(const struct search *s, int option, const struct race *ra
         return;
     autotune_setting_text(text, sizeof text, &s->a->plan, &arm[winner]);
     if (winner == 0)
-        fprintf(s->log, "gradmark train: autotune: %s: nothing is faster beyond doubt; stays: %s\n",
-                option < 0 ? "all together" : s->a->plan.option[option].name, text);
+        terminal_note(s->log, "gradmark train: autotune: %s: nothing is faster beyond doubt; stays: %s",
+                      option < 0 ? "all together" : s->a->plan.option[option].name, text);
     else
-        fprintf(s->log, "gradmark train: autotune: %s: %.3f of the pace (%.3f to %.3f, %d pairs); from now on: %s\n",
-                option < 0 ? "all together" : s->a->plan.option[option].name, v->ratio, v->ratio_low, v->ratio_high,
-                race->n_rounds, text);
+        terminal_note(s->log,
+                      "gradmark train: autotune: %s: %.3f of the pace (%.3f to %.3f, %d pairs); from now on: %s",
+                      option < 0 ? "all together" : s->a->plan.option[option].name, v->ratio, v->ratio_low,
+                      v->ratio_high, race->n_rounds, text);
 }
 
 /* What became of an arm, for its trials in the log. */
@@ -363,7 +365,7 @@ static enum rc tune_option(struct search *s, struct trials *t, int option)
     if (size.n_rounds == 0) {
         s->a->n_untried++;
         if (s->log && is_root(s))
-            fprintf(s->log, "gradmark train: autotune: %s: is not tried, there is no time for it\n", o->name);
+            terminal_note(s->log, "gradmark train: autotune: %s: is not tried, there is no time for it", o->name);
         return RC_OK;
     }
     t->option = option;

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "harness/base/file.h"
+#include "harness/base/terminal.h"
 #include "harness/campaign/autotune.h"
 #include "harness/net/transport.h"
 #include "harness/report/manifest.h"
@@ -277,8 +278,8 @@ enum rc autotune_file_check(const struct autotune_file *f, const struct train_jo
                             "--autotune-file %s: is for %s \"%s\", here it is \"%s\"; tune again with --autotune",
                             f->path, fact[i].name, then, fact[i].value);
         if (to)
-            fprintf(to, "gradmark train: warning: --autotune-file %s: is for %s \"%s\", here it is \"%s\"\n", f->path,
-                    fact[i].name, then, fact[i].value);
+            terminal_note(to, "gradmark train: warning: --autotune-file %s: is for %s \"%s\", here it is \"%s\"",
+                          f->path, fact[i].name, then, fact[i].value);
     }
     return RC_OK;
 }

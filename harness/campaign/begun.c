@@ -12,6 +12,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/report/environment.h"
 #include "harness/report/manifest.h"
@@ -607,11 +608,12 @@ static void remove_launch_files(const char *dir)
 static void tell_damage(const struct left_out *o)
 {
     if (o->n_lines > 0)
-        fprintf(stderr,
-                "gradmark compare: warning: %zu line%s of its records, line %zu first, changed after it was written: "
-                "what %s is left out, %llu bytes, and made again; as they were, the records are in %s\n",
-                o->n_lines, o->n_lines == 1 ? "" : "s", o->damaged_line, o->n_lines == 1 ? "it is of" : "they are of",
-                (unsigned long long)o->n_bytes, o->aside);
+        terminal_note(
+            stderr,
+            "gradmark compare: warning: %zu line%s of its records, line %zu first, changed after it was written: "
+            "what %s is left out, %llu bytes, and made again; as they were, the records are in %s",
+            o->n_lines, o->n_lines == 1 ? "" : "s", o->damaged_line, o->n_lines == 1 ? "it is of" : "they are of",
+            (unsigned long long)o->n_bytes, o->aside);
 }
 
 enum rc sweep_reopen_files(struct sweep *s, const struct begun *k)
@@ -620,6 +622,7 @@ enum rc sweep_reopen_files(struct sweep *s, const struct begun *k)
     const char *despite = json_string_value(json_object_get(k->manifest, "continued_despite"));
     const bool is_complete = json_is_true(json_object_get(k->manifest, "is_complete"));
     struct left_out left_out = { 0 };
+    char cut[96] = "";
     enum rc rc;
 
     TRY(campaign_reopen(c, k->folder));
@@ -638,11 +641,11 @@ enum rc sweep_reopen_files(struct sweep *s, const struct begun *k)
     c->session = k->n_continued + 1;
     snprintf(s->despite, sizeof s->despite, "%.200s%s%.300s", despite ? despite : "",
              despite && k->changes[0] ? "; " : "", k->changes);
-    fprintf(stderr, "gradmark compare: continues %s: %zu of %zu launches are finished", c->dir, c->n_launches_done,
-            c->n_points * c->n_launches_wanted);
     if (left_out.n_bytes > 0 && left_out.n_lines == 0)
-        fprintf(stderr, "; %llu bytes of one that had not ended are cut off", (unsigned long long)left_out.n_bytes);
-    fputc('\n', stderr);
+        snprintf(cut, sizeof cut, "; %llu bytes of one that had not ended are cut off",
+                 (unsigned long long)left_out.n_bytes);
+    terminal_note(stderr, "gradmark compare: continues %s: %zu of %zu launches are finished%s", c->dir,
+                  c->n_launches_done, c->n_points * c->n_launches_wanted, cut);
     tell_damage(&left_out);
 out:
     return rc;

@@ -15,9 +15,9 @@ static void announce_shared_cores(const struct sweep *s, FILE *to)
 {
     for (size_t i = 0; i < s->campaign.n_points; i++)
         if (s->campaign.point[i].oversubscribed) {
-            fprintf(to,
-                    "gradmark compare: warning: points with more than %d threads of workers share cores: marked *\n",
-                    cores_allowed_count());
+            terminal_note(
+                to, "gradmark compare: warning: points with more than %d threads of workers share cores: marked *",
+                cores_allowed_count());
             return;
         }
 }
@@ -29,13 +29,14 @@ static void announce_steps(const struct sweep *s, FILE *to)
         const struct point *p = &s->campaign.point[i];
         if (p->n_steps < p->default_steps && s->train.steps == 0 && !point_value(p, "steps") &&
             (i == 0 || p->workload != p[-1].workload))
-            fprintf(to,
-                    "gradmark compare: %s: %llu steps a run, not %llu, %s --budget-s %g%s; --steps %llu runs them "
-                    "all\n",
-                    p->workload->module.name, (unsigned long long)p->n_steps, (unsigned long long)p->default_steps,
-                    p->over_budget ? "the minimum: two rounds will not fit in" : "so that two rounds fit in",
-                    s->budget_s, p->workload->default_target_loss > 0 ? "; the target loss may be missed" : "",
-                    (unsigned long long)p->default_steps);
+            terminal_note(
+                to,
+                "gradmark compare: %s: %llu steps a run, not %llu, %s --budget-s %g%s; --steps %llu runs them "
+                "all",
+                p->workload->module.name, (unsigned long long)p->n_steps, (unsigned long long)p->default_steps,
+                p->over_budget ? "the minimum: two rounds will not fit in" : "so that two rounds fit in", s->budget_s,
+                p->workload->default_target_loss > 0 ? "; the target loss may be missed" : "",
+                (unsigned long long)p->default_steps);
     }
 }
 
@@ -46,10 +47,11 @@ static void announce_baseline(const struct sweep *s, FILE *to)
     for (size_t i = 0; i < s->campaign.n_points && !single; i++)
         single = campaign_find_baseline(&s->campaign, &s->campaign.point[i]);
     if (s->added_baseline && single)
-        fprintf(to,
-                "gradmark compare: 1 worker in mode %s is added, because efficiency is relative to it; --no-baseline "
-                "leaves it out\n",
-                single->mode->name);
+        terminal_note(
+            to,
+            "gradmark compare: 1 worker in mode %s is added, because efficiency is relative to it; --no-baseline "
+            "leaves it out",
+            single->mode->name);
 }
 
 void sweep_announce(const struct sweep *s, FILE *to)
@@ -59,7 +61,7 @@ void sweep_announce(const struct sweep *s, FILE *to)
     announce_shared_cores(s, to);
     sweep_announce_wait(s, cores_allowed_count(), to);
     if (s->useless[0])
-        fprintf(to, "gradmark compare: warning: %s\n", s->useless);
+        terminal_note(to, "gradmark compare: warning: %s", s->useless);
     announce_steps(s, to);
 }
 
@@ -82,10 +84,10 @@ void sweep_warn_if_busy(struct sweep *s, const struct host_load *before, const s
     const struct disturbance d = disturbance_of_host(&host, (after->own_s - before->own_s) / window_s, n_used_cores);
     s->campaign.before = d;
     if (disturbance_is_too_much(&d))
-        fprintf(to,
-                "gradmark compare: warning: others use %.1f of %d cores now. While they do, there will be no "
-                "verdict: stop them (top shows them), then start again\n",
-                d.others_cores + d.steal_ratio * after->n_cores, after->n_cores);
+        terminal_note(to,
+                      "gradmark compare: warning: others use %.1f of %d cores now. While they do, there will be no "
+                      "verdict: stop them (top shows them), then start again",
+                      d.others_cores + d.steal_ratio * after->n_cores, after->n_cores);
 }
 
 static size_t n_given_up(const struct campaign *c)
@@ -182,9 +184,11 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
         drawn = campaign_draw(c, to);
     snprintf(why, sizeof why, "%s", rc_message());
     text_shell_word(folder, sizeof folder, c->dir);
-    fprintf(to, "\nAll figures and comparisons: gradmark report %s --format text\nresults: %s\n", folder, c->dir);
+    fputc('\n', to);
+    terminal_note(to, "All figures and comparisons: gradmark report %s --format text", folder);
+    fprintf(to, "results: %s\n", c->dir);
     if (c->is_virtual && c->session > 0)
-        fprintf(stderr, "gradmark compare: of launches made before it was continued the cost is not known\n");
+        terminal_note(stderr, "gradmark compare: of launches made before it was continued the cost is not known");
     if (c->is_virtual)
         TRY(sim_cost_write(stderr, "compare", s->cost_file, &s->cost));
     if (kept != RC_OK || drawn != RC_OK)

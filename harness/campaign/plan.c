@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/campaign/sweep.h"
 #include "harness/world/cores.h"
@@ -229,12 +230,12 @@ out:
 void sweep_announce_layouts(const struct sweep *s, FILE *to)
 {
     if (s->left_out[0])
-        fprintf(to, "gradmark compare: left out: %s\n", s->left_out);
+        terminal_note(to, "gradmark compare: left out: %s", s->left_out);
     for (size_t i = 0; i < s->campaign.n_points; i++) {
         const struct point *p = &s->campaign.point[i];
         if (p->launch_global_batch > 0 && (i == 0 || p->workload != p[-1].workload))
-            fprintf(to, "gradmark compare: %s: every layout trains %llu samples a step; --global-batch N: others\n",
-                    p->workload->module.name, (unsigned long long)p->launch_global_batch);
+            terminal_note(to, "gradmark compare: %s: every layout trains %llu samples a step; --global-batch N: others",
+                          p->workload->module.name, (unsigned long long)p->launch_global_batch);
     }
 }
 

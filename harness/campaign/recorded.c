@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/file.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/campaign/sweep.h"
 #include "harness/report/digest.h"
@@ -1058,7 +1059,7 @@ out:
 void recorded_tell_unsealed(const struct recorded *k, FILE *to)
 {
     if (!k->is_run && !k->is_sealed)
-        fprintf(to, RECORDED_UNSEALED "\n", k->name);
+        terminal_note(to, RECORDED_UNSEALED, k->name);
 }
 
 void recorded_close(struct recorded *k)

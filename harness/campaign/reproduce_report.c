@@ -917,7 +917,7 @@ enum rc reproduction_draw(const struct reproduction *r, FILE *to)
         TRY(prediction_chart_draw(&chart, path, &is_drawn));
     }
     if (!is_drawn)
-        fprintf(to, "gradmark reproduce: gnuplot cannot be started: the tables are written, no pictures\n");
+        terminal_note(to, "gradmark reproduce: gnuplot cannot be started: the tables are written, no pictures");
 out:
     return rc;
 }

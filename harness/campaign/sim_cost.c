@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/terminal.h"
 #include "harness/report/record.h"
 
 enum rc sim_cost_check(const char *path, const char *world, bool is_virtual)
@@ -56,8 +57,8 @@ enum rc sim_cost_write(FILE *to, const char *verb, const char *path, const struc
         record_loads(r, cost);
         TRY(record_write_file(r, path));
     }
-    fprintf(to, "gradmark %s: simulated %llu messages in %.3g s: %.3g messages/s\n", verb,
-            (unsigned long long)cost->n_messages, real_s, messages_per_s);
+    terminal_note(to, "gradmark %s: simulated %llu messages in %.3g s: %.3g messages/s", verb,
+                  (unsigned long long)cost->n_messages, real_s, messages_per_s);
 out:
     record_close(&r);
     return rc;

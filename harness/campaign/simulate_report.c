@@ -1185,7 +1185,7 @@ enum rc simulate_draw(const struct simulate *s, FILE *to)
         TRY(prediction_chart_draw(&chart, path, &is_drawn));
     }
     if (!is_drawn)
-        fprintf(to, "gradmark simulate: gnuplot cannot be started: the tables are written, no pictures\n");
+        terminal_note(to, "gradmark simulate: gnuplot cannot be started: the tables are written, no pictures");
 out:
     return rc;
 }

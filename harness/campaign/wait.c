@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "allreduce/collective_list.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/bench/gemm.h"
 #include "harness/campaign/sweep.h"
@@ -136,15 +137,15 @@ static const struct point *spins_on_servers(const struct campaign *c, bool is_gi
 
 static void announce_sleep(const struct point *p, int n_cores, FILE *to)
 {
-    char name[LAUNCH_NAME_BYTES];
+    char name[LAUNCH_NAME_BYTES], has[64] = "its servers on its workers' cores";
 
     point_name(name, sizeof name, p);
-    fprintf(to, "gradmark compare: workers sleep while they wait, in all points alike: %s, has ", name);
-    if (p->servers_beside)
-        fprintf(to, "its servers on its workers' cores; points without --colocate, or --wait spin, change that\n");
-    else
-        fprintf(to, "%d threads of workers for %d cores; fewer --workers, or --wait spin, change that\n",
-                p->n_busy_threads, n_cores);
+    if (!p->servers_beside)
+        snprintf(has, sizeof has, "%d threads of workers for %d cores", p->n_busy_threads, n_cores);
+    terminal_note(to,
+                  "gradmark compare: workers sleep while they wait, in all points alike: %s, has %s; %s, or --wait "
+                  "spin, change that",
+                  name, has, p->servers_beside ? "points without --colocate" : "fewer --workers");
 }
 
 void sweep_announce_wait(const struct sweep *s, int n_cores, FILE *to)
@@ -160,10 +161,11 @@ void sweep_announce_wait(const struct sweep *s, int n_cores, FILE *to)
         announce_sleep(sleeper, n_cores, to);
     if (spinner) {
         point_name(name, sizeof name, spinner);
-        fprintf(to,
-                "gradmark compare: %s: no core is left for its servers, so they will be slower, as workers spin while "
-                "they wait. --wait sleep reduces this\n",
-                name);
+        terminal_note(
+            to,
+            "gradmark compare: %s: no core is left for its servers, so they will be slower, as workers spin while "
+            "they wait. --wait sleep reduces this",
+            name);
     }
 }
 

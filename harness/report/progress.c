@@ -9,8 +9,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "harness/base/terminal.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -64,13 +65,6 @@ static void format_state(char *out, size_t n_bytes, const struct progress *p, ui
              is_last ? "" : " so far", left);
 }
 
-static size_t terminal_columns(FILE *to)
-{
-    struct winsize w;
-
-    return ioctl(fileno(to), TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : DEFAULT_COLUMNS;
-}
-
 /* Cut to n_columns bytes, not inside a UTF-8 sequence: a line that wraps could not be redrawn. */
 static void cut(char *line, size_t n_columns)
 {
@@ -85,13 +79,15 @@ static void redraw(const struct progress *p, const char *state, const char *what
 {
     const size_t n_total = p->n_total ? p->n_total : 1;
     const size_t n_filled = (p->n_done < n_total ? p->n_done : n_total) * BAR_COLUMNS / n_total;
+    const int n_columns = terminal_columns(p->to);
     char bar[BAR_COLUMNS + 1], line[LINE_BYTES];
 
     memset(bar, '.', BAR_COLUMNS);
     memset(bar, '#', n_filled);
     bar[BAR_COLUMNS] = '\0';
     snprintf(line, sizeof line, "[%s] %s%s%s", bar, state, *what ? ": " : "", what);
-    cut(line, terminal_columns(p->to) - 1); /* the last column would wrap on some terminals */
+    cut(line,
+        (size_t)(n_columns > 0 ? n_columns : DEFAULT_COLUMNS) - 1); /* the last column would wrap on some terminals */
     fprintf(p->to, "\r%s\033[K", line);
     fflush(p->to);
 }
@@ -140,9 +136,8 @@ void progress_say(struct progress *p, const char *fmt, ...)
 
     progress_hide(p);
     va_start(ap, fmt);
-    vfprintf(p->to, fmt, ap);
+    terminal_vnote(p->to, fmt, ap);
     va_end(ap);
-    fputc('\n', p->to);
     fflush(p->to);
 }
 

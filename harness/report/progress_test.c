@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* progress_test.c - lines of a log, and the redrawn line of a terminal, on a clock made by hand. */
 #include "harness/base/suite/printed.h"
+#include "harness/base/suite/terminal_kit.h"
 #include "harness/base/suite/unit.h"
 #include "harness/report/progress.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define S UINT64_C(1000000000)
@@ -86,53 +85,20 @@ UNIT_TEST(nothing_to_do_is_done)
     free(text);
 }
 
-/* A pseudo-terminal of n_columns; the end that reads is *reader. NULL: this system has none. */
-static FILE *terminal(int *reader, unsigned short n_columns)
-{
-    struct winsize w = { .ws_row = 25, .ws_col = n_columns };
-    char name[128];
-
-    *reader = posix_openpt(O_RDWR | O_NOCTTY);
-    if (*reader < 0 || grantpt(*reader) != 0 || unlockpt(*reader) != 0 || ptsname_r(*reader, name, sizeof name) != 0)
-        return NULL;
-    int writer = open(name, O_RDWR | O_NOCTTY);
-    if (writer < 0 || ioctl(writer, TIOCSWINSZ, &w) != 0)
-        return NULL;
-    return fdopen(writer, "w");
-}
-
-/* What was written to a terminal may come in parts, and a moment later. */
-static void assert_reads(int reader, const char *expected)
-{
-    const size_t n_bytes = strlen(expected);
-    char text[512] = "";
-
-    for (size_t n_had = 0; n_had < n_bytes;) {
-        const ssize_t n = read(reader, text + n_had, n_bytes - n_had);
-        assert_true(n > 0);
-        n_had += (size_t)n;
-    }
-    assert_string_equal(text, expected);
-}
-
 UNIT_TEST(a_terminal_gets_one_line_redrawn)
 {
     struct progress p;
-    int reader, n_left = -1;
-    FILE *to = terminal(&reader, 73);
+    int reader;
+    FILE *to = kit_terminal(&reader, 73);
 
-    if (!to)
-        skip();
     setenv("TERM", "xterm", 1);
     progress_init(&p, to, 4, 0);
     assert_true(p.is_terminal);
     progress_update(&p, 1, "µµµµ", 10 * S);
     /* Of 72 bytes 3 are left for the name: one letter, and no half of another. */
-    assert_reads(reader, "\r[######..................] 1/4, 25 %, 0:10 so far, about 0:30 to go: µ\033[K");
+    kit_terminal_reads(reader, "\r[######..................] 1/4, 25 %, 0:10 so far, about 0:30 to go: µ\033[K");
     progress_fini(&p, 11 * S);
-    assert_reads(reader, "\r\033[K");
-    assert_int_equal(ioctl(reader, FIONREAD, &n_left), 0);
-    assert_int_equal(n_left, 0);
+    kit_terminal_reads(reader, "\r\033[K");
     setenv("TERM", "dumb", 1); /* cannot move its cursor: treated as a file */
     progress_init(&p, to, 4, 0);
     assert_false(p.is_terminal);

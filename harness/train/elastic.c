@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/exchange/exchange.h"
 #include "harness/net/transport.h"
 #include "harness/report/record.h"
@@ -198,16 +199,16 @@ void elastic_tell_changes(FILE *to, const struct train_job *job, const struct tr
 {
     const struct worker_change *change;
     const size_t n = elastic_changes(job, r, &change);
+    char own[48];
 
     for (size_t i = 0; i < n && job->exchange.n_guests > 0; i++) {
         if (change[i].what == WORKER_LEFT && r->stop_signal != 0) /* as all do then */
             continue;
-        fprintf(to, "gradmark train: worker %d %s%s after %llu of %llu batches", change[i].worker,
-                change[i].what == WORKER_LOST ? "was " : "", worker_change_word(change[i].what),
-                (unsigned long long)change[i].n_done_count, (unsigned long long)job->exchange.n_batches);
-        if (change[i].what != WORKER_JOINED)
-            fprintf(to, ", %llu of them its own", (unsigned long long)change[i].own_count);
-        fprintf(to, "\n");
+        snprintf(own, sizeof own, ", %llu of them its own", (unsigned long long)change[i].own_count);
+        terminal_note(to, "gradmark train: worker %d %s%s after %llu of %llu batches%s", change[i].worker,
+                      change[i].what == WORKER_LOST ? "was " : "", worker_change_word(change[i].what),
+                      (unsigned long long)change[i].n_done_count, (unsigned long long)job->exchange.n_batches,
+                      change[i].what == WORKER_JOINED ? "" : own);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "harness/accept/metrics.h"
 #include "harness/base/file.h"
 #include "harness/base/hold.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/report/manifest.h"
 #include "harness/report/progress.h"
@@ -107,14 +108,16 @@ out:
 /* Stages without results in the reference, which give no limits. The soak is no part of a usual test. */
 static void say_missing(const struct acceptance *healthy, const char *folder)
 {
+    char names[256] = "";
     int n = 0;
 
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         if (s != ACCEPT_SOAK && healthy->stage[s].outcome == OUTCOME_SKIPPED)
-            fprintf(stderr, "%s%s", n++ > 0 ? ", " : "gradmark: warning: no limits of ",
-                    accept_stage_name((enum accept_stage)s));
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", n++ > 0 ? ", " : "",
+                     accept_stage_name((enum accept_stage)s));
     if (n > 0)
-        fprintf(stderr, ": %s has no results of %s\n", folder, n == 1 ? "this stage" : "these stages");
+        terminal_note(stderr, "gradmark: warning: no limits of %s: %s has no results of %s", names, folder,
+                      n == 1 ? "this stage" : "these stages");
 }
 
 static enum rc limits_of_reference(struct criteria *c, const struct accept_opts *o, struct criteria_sources *sources)
@@ -303,7 +306,7 @@ out:
         return write_metrics(t, &t->result, NULL, false);
     snprintf(why, sizeof why, "%s", rc_message());
     if (write_metrics(t, &t->result, NULL, false) != RC_OK)
-        fprintf(stderr, "gradmark: warning: %s\n", rc_message());
+        terminal_note(stderr, "gradmark: warning: %s", rc_message());
     return rc_raise(rc, "%s", why);
 }
 

@@ -7,6 +7,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/folder.h"
+#include "harness/base/terminal.h"
 
 struct world_opts accept_world_opts(const struct machine *m, const struct accept_opts *o)
 {
@@ -58,10 +59,11 @@ out:
 static void warn_of_few_cores(const struct world *w)
 {
     if (w->rank == 0 && w->n_host_cores > 0 && w->n_host_ranks > w->n_host_cores)
-        fprintf(stderr,
-                "gradmark: warning: %d ranks share %d core%s, and slow each other down; use --workers %d, or mpirun "
-                "with no more ranks on a host than it has cores\n",
-                w->n_host_ranks, w->n_host_cores, w->n_host_cores == 1 ? "" : "s", w->n_host_cores);
+        terminal_note(
+            stderr,
+            "gradmark: warning: %d ranks share %d core%s, and slow each other down; use --workers %d, or mpirun "
+            "with no more ranks on a host than it has cores",
+            w->n_host_ranks, w->n_host_cores, w->n_host_cores == 1 ? "" : "s", w->n_host_cores);
 }
 
 enum rc accept_start_in(struct world *w, struct accept_start *out, struct compute **compute, const struct machine *m,

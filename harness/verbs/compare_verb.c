@@ -5,6 +5,7 @@
 
 #include "harness/base/opt.h"
 #include "harness/base/rule.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/campaign/begun.h"
 #include "harness/campaign/last_words.h"
@@ -344,8 +345,8 @@ static void announce(struct sweep *s, bool is_new)
     snprintf(s->farewell, sizeof s->farewell, "gradmark compare: finished runs are kept; to continue: %s\n", command);
     if (is_new) {
         sweep_announce(s, stderr);
-        fprintf(stderr, "gradmark compare: finished runs are kept; to continue an interrupted comparison: %s\n",
-                command);
+        terminal_note(stderr, "gradmark compare: finished runs are kept; to continue an interrupted comparison: %s",
+                      command);
     }
     warn_if_busy(s);
     progress_init(&s->progress, stderr, s->tuning.n_trials + s->campaign.n_points * s->campaign.n_launches_wanted,
@@ -390,8 +391,8 @@ static void print_plan(const struct sweep *s, FILE *to)
     const bool is_limited = !c->is_virtual && c->n_launches_wanted > LEAST_TURNS;
     char name[LAUNCH_NAME_BYTES];
 
-    fprintf(to, "gradmark compare would run %zu settings, %s%zu run%s each:\n", c->n_points, is_limited ? "up to " : "",
-            c->n_launches_wanted, c->n_launches_wanted == 1 ? "" : "s");
+    terminal_note(to, "gradmark compare would run %zu settings, %s%zu run%s each:", c->n_points,
+                  is_limited ? "up to " : "", c->n_launches_wanted, c->n_launches_wanted == 1 ? "" : "s");
     for (size_t i = 0; i < c->n_points; i++) {
         point_name(name, sizeof name, &c->point[i]);
         fprintf(to, "  %s, %llu steps\n", name, (unsigned long long)c->point[i].n_steps);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/report/manifest.h"
 #include "harness/report/record.h"
@@ -308,8 +309,8 @@ static enum rc check_facts(struct continued *c, const struct verb_call *again, b
     snprintf(c->despite, sizeof c->despite, "%.400s%s%.400s", before ? before : "",
              before && c->begun.changes[0] ? "; " : "", c->begun.changes);
     if (c->despite[0])
-        fprintf(stderr, "gradmark %s: continues though it was begun under other conditions: %s\n", again->verb->name,
-                c->despite);
+        terminal_note(stderr, "gradmark %s: continues though it was begun under other conditions: %s",
+                      again->verb->name, c->despite);
 out:
     digests_free(&inputs);
     return rc;
@@ -357,11 +358,11 @@ static enum rc tell_complete(struct verb_call *call, const struct continued *c)
     enum rc rc = RC_OK;
     size_t i;
 
-    fprintf(stderr, "gradmark %s: %s is complete: nothing is left to run\n", call->verb->name, c->shown);
+    terminal_note(stderr, "gradmark %s: %s is complete: nothing is left to run", call->verb->name, c->shown);
     json_array_foreach(failed, i, why)
     {
         if (json_is_string(why))
-            fprintf(stderr, "gradmark %s: %s\n", call->verb->name, json_string_value(why));
+            terminal_note(stderr, "gradmark %s: %s", call->verb->name, json_string_value(why));
     }
     json_decref(manifest);
     if (n_failed > 0) {

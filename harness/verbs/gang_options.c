@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/world/host_address.h"
 #include "harness/world/tcp/gang.h"
@@ -108,8 +109,9 @@ static bool is_launchers(const struct train_opts *train)
     if (strcmp(train->world, "auto") != 0 || !launcher.name)
         return false;
     if (launcher.rank == 0 && gang_has_tf_config(&has_cluster, getenv("TF_CONFIG")) == RC_OK && has_cluster)
-        fprintf(stderr, "gradmark train: TF_CONFIG is not used, as %s started this process; to use it: --world tcp\n",
-                launcher.name);
+        terminal_note(stderr,
+                      "gradmark train: TF_CONFIG is not used, as %s started this process; to use it: --world tcp",
+                      launcher.name);
     return true;
 }
 

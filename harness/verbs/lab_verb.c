@@ -436,7 +436,7 @@ static enum rc begin_all(bool *is_new, int *lock, const struct verb_call *call, 
     TRY(file_of_option(folder_lock(lock, results), c->goes_on ? "continue" : "results"));
     TRY(continued_write_plan(c, call, results, false));
     if (!c->goes_on)
-        fprintf(stderr, "gradmark lab: finished labs are kept; to continue an interrupted run: %s\n", command);
+        terminal_note(stderr, "gradmark lab: finished labs are kept; to continue an interrupted run: %s", command);
 out:
     return rc;
 }
@@ -478,7 +478,7 @@ static enum rc run_missing(struct verb_call *call, const char *results, const ch
         snprintf(path, sizeof path, "%s/%s", results, name[i]);
         snprintf(shown_path, sizeof shown_path, "%s/%s", shown, name[i]);
         if (!is_finished) {
-            fprintf(stderr, "gradmark lab: lab %d of %d: %s\n", i + 1, n_names, name[i]);
+            terminal_note(stderr, "gradmark lab: lab %d of %d: %s", i + 1, n_names, name[i]);
             TRY(run_lab(call, name[i], path, shown_path));
         }
         ++*n_finished;

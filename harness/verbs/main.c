@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #include "harness/base/file.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/report/manifest.h"
 #include "harness/report/table.h"
@@ -94,15 +95,15 @@ static int unknown_verb(const char *name, bool for_help)
     if (is_behind_rank_0())
         wait_for_rank_0();
     else if (!for_help && split_verb(command, sizeof command, name))
-        fprintf(stderr, "gradmark: %s: %s; did you mean gradmark %s?\n", name, what, command);
+        terminal_note(stderr, "gradmark: %s: %s; did you mean gradmark %s?", name, what, command);
     else if (!for_help && verb)
-        fprintf(stderr, "gradmark: %s: %s; did you mean gradmark %s %s?\n", name, what, verb, name);
+        terminal_note(stderr, "gradmark: %s: %s; did you mean gradmark %s %s?", name, what, verb, name);
     else if (name[0] == '-')
-        fprintf(stderr, "gradmark: %s: begins with a hyphen; write a verb first, as gradmark train --help\n", name);
+        terminal_note(stderr, "gradmark: %s: begins with a hyphen; write a verb first, as gradmark train --help", name);
     else if (nearest)
-        fprintf(stderr, "gradmark: %s: %s; the nearest is %s\n", name, what, nearest);
+        terminal_note(stderr, "gradmark: %s: %s; the nearest is %s", name, what, nearest);
     else
-        fprintf(stderr, "gradmark: %s: %s; gradmark help lists them\n", name, what);
+        terminal_note(stderr, "gradmark: %s: %s; gradmark help lists them", name, what);
     return 2;
 }
 
@@ -118,7 +119,7 @@ static int tell(const struct verb *v, enum rc rc, enum verb_stage stage, bool ev
     if (waits && every_rank_tells)
         snprintf(whose, sizeof whose, "rank %d: ", world_launcher().rank);
     if (!waits || every_rank_tells) {
-        fprintf(stderr, "gradmark %s: %s%s\n", v->name, whose, rc_message()[0] ? rc_message() : rc_text(rc));
+        terminal_note(stderr, "gradmark %s: %s%s", v->name, whose, rc_message()[0] ? rc_message() : rc_text(rc));
         if (getenv("GRADMARK_TRACE"))
             rc_print_trace(stderr);
     }
@@ -233,8 +234,8 @@ static bool open_standard_streams(void)
             continue;
         if (open("/dev/null", O_RDWR | O_CLOEXEC) != fd ||
             fcntl(fd, F_SETFD, 0) != 0) { /* programs started here, too */
-            fprintf(stderr, "gradmark: descriptor %d is closed, and /dev/null cannot be opened: %s\n", fd,
-                    strerror(errno));
+            terminal_note(stderr, "gradmark: descriptor %d is closed, and /dev/null cannot be opened: %s", fd,
+                          strerror(errno));
             return false;
         }
     }
@@ -264,8 +265,8 @@ static bool has_enough_stack(void)
 
     if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= LEAST_KIB << 10)
         return true;
-    fprintf(stderr, "gradmark: ulimit -s %llu: is too little for the stack; use ulimit -s %d or more\n",
-            (unsigned long long)limit.rlim_cur >> 10, LEAST_KIB);
+    terminal_note(stderr, "gradmark: ulimit -s %llu: is too little for the stack; use ulimit -s %d or more",
+                  (unsigned long long)limit.rlim_cur >> 10, LEAST_KIB);
     return false;
 }
 
@@ -285,7 +286,7 @@ static int print_usage(void)
     if (is_behind_rank_0())
         wait_for_rank_0();
     else
-        fputs("usage: gradmark VERB [--option value ...]; gradmark help lists the verbs\n", stderr);
+        terminal_note(stderr, "usage: gradmark VERB [--option value ...]; gradmark help lists the verbs");
     return 2;
 }
 
@@ -308,7 +309,7 @@ static int close_output(int exit_code)
 {
     if (output_flush(stdout) == RC_OK || exit_code != EXIT_SUCCESS)
         return exit_code;
-    fprintf(stderr, "gradmark: %s\n", rc_message());
+    terminal_note(stderr, "gradmark: %s", rc_message());
     return EXIT_FAILURE;
 }
 

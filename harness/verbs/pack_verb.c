@@ -19,6 +19,7 @@
 #include "harness/base/folder.h"
 #include "harness/base/hold.h"
 #include "harness/base/opt.h"
+#include "harness/base/terminal.h"
 #include "harness/report/record.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/stop.h"
@@ -112,7 +113,7 @@ static enum rc next_image(struct packing *p, struct part *part, bool *found, uin
                             stop_signal_name(stop_signal()), p->part[0].n_shards + p->part[1].n_shards, p->opts->out);
         rc = d->ops->bytes(d, part->next, p->pixels);
         if (rc == RC_INVAL && p->opts->skip_broken) {
-            fprintf(stderr, "gradmark pack: left out: %s\n", rc_message());
+            terminal_note(stderr, "gradmark pack: left out: %s", rc_message());
             rc_clear();
             rc = RC_OK;
             p->n_broken++;
@@ -319,10 +320,11 @@ static enum rc open_folders(struct dataset **out, const struct pack_opts *o)
         return rc_raise(RC_INVAL, "--channels 2: there are 1 (grey) and 3 (RGB)");
     TRY(image_folders_open(out, o->data, &crop));
     if (o->image_size == 0)
-        fprintf(stderr,
-                "gradmark pack: images become %d x %d, as for ImageNet; for resnet8 use --image-size 32, for lenet "
-                "--image-size 28 --channels 1\n",
-                crop.image_size, crop.image_size);
+        terminal_note(
+            stderr,
+            "gradmark pack: images become %d x %d, as for ImageNet; for resnet8 use --image-size 32, for lenet "
+            "--image-size 28 --channels 1",
+            crop.image_size, crop.image_size);
 out:
     return rc;
 }
@@ -345,7 +347,7 @@ out:
 static void print_unused(const struct dataset *d)
 {
     for (size_t i = 0; i < image_folders_unused_count(d); i++)
-        fprintf(stderr, "gradmark pack: not used: %s\n", image_folders_unused(d, i));
+        terminal_note(stderr, "gradmark pack: not used: %s", image_folders_unused(d, i));
 }
 
 static enum rc pack_run(struct verb_call *call)

@@ -9,6 +9,7 @@
 #include "harness/base/folder.h"
 #include "harness/base/opt.h"
 #include "harness/base/share.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/campaign/reproduce_fit.h"
 #include "harness/verbs/simulating.h"
@@ -264,8 +265,9 @@ static void tell_bands(const struct reproduce_opts *o, size_t n_simulations, FIL
     enum { MANY_SIMULATIONS = 200 };
 
     if (o->bands && n_simulations > MANY_SIMULATIONS)
-        fprintf(to, "%zu simulations, most of them for the range of each prediction. --no-bands leaves these out.\n",
-                n_simulations);
+        terminal_note(to,
+                      "%zu simulations, most of them for the range of each prediction. --no-bands leaves these out.",
+                      n_simulations);
 }
 
 static enum rc reproduce_rows(struct verb_call *call, struct continued *c)

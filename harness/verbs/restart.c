@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/hold.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/train/checkpoint.h"
 #include "harness/world/child.h"
@@ -125,10 +126,11 @@ static bool restart_is_complete(const char *who, const struct train_opts *opts, 
         return false;
     if (opts->stop_at_step > 0 ? c.kept.n_updates < opts->stop_at_step : n_steps == 0 || c.steps_count < n_steps)
         return false;
-    fprintf(stderr,
-            "gradmark %s: the run ended with exit code %d after its last step; its records and its checkpoint %s are "
-            "complete\n",
-            who, exit_code, opts->save);
+    terminal_note(
+        stderr,
+        "gradmark %s: the run ended with exit code %d after its last step; its records and its checkpoint %s are "
+        "complete",
+        who, exit_code, opts->save);
     return true;
 }
 
@@ -155,8 +157,9 @@ static void restart_tell(const char *who, const struct train_opts *opts, const s
 
     if (from > 0)
         (void)snprintf(where, sizeof where, "step %llu of", (unsigned long long)from);
-    fprintf(stderr, "gradmark %s: the run ended with exit code %d; restart %zu of %llu, from %s%s%s\n", who, exit_code,
-            restarts->n, (unsigned long long)most, where, from > 0 ? " " : "", from > 0 ? opts->resume : "");
+    terminal_note(stderr, "gradmark %s: the run ended with exit code %d; restart %zu of %llu, from %s%s%s", who,
+                  exit_code, restarts->n, (unsigned long long)most, where, from > 0 ? " " : "",
+                  from > 0 ? opts->resume : "");
 }
 
 /* The exit code of the whole run; prints the reason if exit_code is RESTART_NOT. */
@@ -164,8 +167,8 @@ static int restart_end(const char *who, const struct train_opts *opts, int exit_
 {
     if (exit_code != RESTART_NOT)
         return exit_code;
-    fprintf(stderr, "gradmark %s: the training itself has ended, and its checkpoint is %s: it is not begun again\n",
-            who, opts->save);
+    terminal_note(stderr, "gradmark %s: the training itself has ended, and its checkpoint is %s: it is not begun again",
+                  who, opts->save);
     return EXIT_FAILURE;
 }
 

@@ -13,6 +13,7 @@
 #include "harness/base/file.h"
 #include "harness/base/hold.h"
 #include "harness/base/partial_file.h"
+#include "harness/base/terminal.h"
 #include "harness/report/manifest.h"
 #include "harness/report/progress.h"
 #include "harness/report/record.h"
@@ -211,11 +212,11 @@ static enum rc begin(struct simulating *s, const struct verb_call *call, const s
     continued_command(command, call->verb->name, shown_folder(s));
     if (s->continued->goes_on) {
         TRY(kept_simulations_take(&s->kept, set->simulation, set->n));
-        fprintf(stderr, "gradmark %s: continues %s: %zu of %zu simulations are finished\n", call->verb->name,
-                shown_folder(s), set->n - simulations_n_left(set->simulation, set->n), set->n);
+        terminal_note(stderr, "gradmark %s: continues %s: %zu of %zu simulations are finished", call->verb->name,
+                      shown_folder(s), set->n - simulations_n_left(set->simulation, set->n), set->n);
     } else
-        fprintf(stderr, "gradmark %s: finished simulations are kept; to continue an interrupted run: %s\n",
-                call->verb->name, command);
+        terminal_note(stderr, "gradmark %s: finished simulations are kept; to continue an interrupted run: %s",
+                      call->verb->name, command);
 out:
     return rc;
 }
@@ -290,8 +291,8 @@ enum rc simulating_print_plan(const struct verb_call *call, const struct simulat
             return rc;
     }
 
-    fprintf(to, "gradmark %s would run %zu simulation%s, %d at a time:\n", call->verb->name, set->n,
-            set->n == 1 ? "" : "s", n_jobs_of(n_jobs));
+    terminal_note(to, "gradmark %s would run %zu simulation%s, %d at a time:", call->verb->name, set->n,
+                  set->n == 1 ? "" : "s", n_jobs_of(n_jobs));
     for (size_t i = 0; i < set->n; i++) {
         size_t n_alike = 0, first = i;
         for (size_t k = 0; k < set->n; k++)

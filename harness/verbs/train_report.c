@@ -542,7 +542,7 @@ enum rc train_warn_useless_exchange(FILE *to, const struct train_job *job)
 
     TRY(train_useless_exchange(text, sizeof text, job));
     if (text[0])
-        fprintf(to, "gradmark train: warning: %s\n", text);
+        terminal_note(to, "gradmark train: warning: %s", text);
 out:
     return rc;
 }
@@ -552,9 +552,9 @@ void train_warn_shared_cores(FILE *to, const struct train_job *job, const struct
     const int n_sharing = train_n_sharing(job, r);
 
     if (n_sharing > 0)
-        fprintf(to,
-                "gradmark train: warning: %d of %d workers share their cores with others: this run is oversubscribed\n",
-                n_sharing, r->n_workers);
+        terminal_note(
+            to, "gradmark train: warning: %d of %d workers share their cores with others: this run is oversubscribed",
+            n_sharing, r->n_workers);
 }
 
 /* "rank 1 was lost in step 7 (ended before its work was done), rank 2 ..." */
@@ -589,7 +589,8 @@ void train_tell_stop(FILE *to, const struct train_job *job, const struct train_r
         return;
     stopped_text(text, sizeof text, job, r);
     omission_resume_text(resume, sizeof resume, job);
-    fprintf(to, "gradmark train: stopped %s; results are of these steps%s%s\n", text, resume[0] ? "; " : "", resume);
+    terminal_note(to, "gradmark train: stopped %s; results are of these steps%s%s", text, resume[0] ? "; " : "",
+                  resume);
 }
 
 void train_tell_losses(FILE *to, const struct train_job *job, const struct train_result *r)
@@ -601,9 +602,9 @@ void train_tell_losses(FILE *to, const struct train_job *job, const struct train
         return;
     losses_text(text, sizeof text, r);
     done_text(done, sizeof done, job, r);
-    fprintf(to, "gradmark train: %s; %s of the %d worker%s left%s%s\n", text,
-            job->opts.elastic ? "parts of steps and losses are" : "figures are", r->n_workers,
-            r->n_workers == 1 ? "" : "s", tells_updates ? "; the servers made " : "", tells_updates ? done : "");
+    terminal_note(to, "gradmark train: %s; %s of the %d worker%s left%s%s", text,
+                  job->opts.elastic ? "parts of steps and losses are" : "figures are", r->n_workers,
+                  r->n_workers == 1 ? "" : "s", tells_updates ? "; the servers made " : "", tells_updates ? done : "");
 }
 
 enum rc train_check_stopped(const struct train_job *job, const struct train_result *r)

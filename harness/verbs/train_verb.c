@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/base/terminal.h"
 #include "harness/campaign/autotune.h"
 #include "harness/campaign/sim_cost.h"
 #include "harness/report/progress.h"
@@ -156,7 +157,8 @@ out:
 static void tell_stopped_tuning(struct run *run, int number)
 {
     run->tuning_stop_signal = number;
-    fprintf(stderr, "gradmark train: %s: stopped while it was tuned, nothing was trained\n", stop_signal_name(number));
+    terminal_note(stderr, "gradmark train: %s: stopped while it was tuned, nothing was trained",
+                  stop_signal_name(number));
 }
 
 /* --autotune: what it finds is kept before the run, which may fail. */

@@ -9,7 +9,11 @@
 #   run COMMAND...            Writes standard output to out, standard error to err. Sets code to the exit status.
 #   ends STATUS COMMAND...    The same output. Fails unless the command ends with STATUS.
 #   ok COMMAND...             The same with status 0.
-#   fits                      Fails unless the lines of out have at most 100 columns. Rows of comm have the columns of nccl-tests.
+#   on_terminal COLUMNS COMMAND...
+#                             Writes to out what a terminal of that width gets, standard error too. Sets code. A line that is
+#                             drawn again is a line.
+#   fits, fits_in COLUMNS     Fails unless the lines of out have at most 100 columns, or that many. Rows of comm have the columns of
+#                             nccl-tests, and code blocks of pages are as they were written.
 #   comments                  Print out, with lines that begin with "#   " at the end of the line before.
 #   whole                     Print out, with lines that begin with two blanks at the end of the line before.
 #   value KEY FILE            Print a value of the last record of FILE.
@@ -58,10 +62,34 @@ ok() {
     "$@" >out 2>err </dev/null || fail "exit status $?: $*"
 }
 
-fits() {
-    local wide
-    wide=$(LC_ALL=C.UTF-8 grep -E '^.{101}' out | grep -vE '^ +[0-9]+ +[0-9]+ +float |^#  .* (out-of-place|redop|\(us\)) ') || return 0
-    fail "wider than 100 columns: $wide"
+on_terminal() {
+    code=0
+    python3 -c "
+import fcntl, os, pty, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, int(sys.argv[1]), 0, 0))
+    os.environ['TERM'] = 'xterm'
+    os.execvp(sys.argv[2], sys.argv[2:])
+got = b''
+try:
+    while part := os.read(fd, 65536):
+        got += part
+except OSError:
+    pass  # the end of a terminal
+sys.stdout.buffer.write(got.replace(b'\r\n', b'\n').replace(b'\r', b'\n').replace(b'\x1b[K', b''))
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))" "$@" >out 2>err || code=$?
+}
+
+fits() { fits_in 100; }
+
+fits_in() {
+    local wide most=$1
+    # shellcheck disable=SC2016 # they are no expansions
+    wide=$(sed '/^ *```/,/^ *```/d' out | LC_ALL=C.UTF-8 grep -E "^.{$((most + 1))}" |
+        grep -vE '^ +[0-9]+ +[0-9]+ +float |^#  .* (out-of-place|redop|\(us\)) ') || return 0
+    fail "wider than $most columns: $wide"
 }
 
 comments() { sed -e ':n' -e '$!N;s/\n#   / /;tn' -e 'P;D' out; }

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/world/host_address.h"
 #include "harness/world/process/tcp_socket.h"
@@ -64,7 +65,8 @@ static enum rc listen_behind(int *fd, const char *address, uint16_t port, const 
     if (*fd < 0)
         FAIL(RC_IO, "%s: is no address of this host, and rank 0 cannot listen at port %d of %s: %s", address, port, own,
              strerror(errno));
-    fprintf(stderr, "gradmark: %s: is no address of this host; rank 0 listens at port %d of %s\n", address, port, own);
+    terminal_note(stderr, "gradmark: %s: is no address of this host; rank 0 listens at port %d of %s", address, port,
+                  own);
 out:
     return rc;
 }

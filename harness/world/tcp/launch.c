@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "harness/base/bytes.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/world/child.h"
 #include "harness/world/stop.h"
@@ -547,7 +548,7 @@ static void name_failure(const struct run *run, int rank, int status)
 
     child_ending(ending, sizeof ending, exit_code, "");
     if (WIFSIGNALED(status) || is_sudden(exit_code))
-        fprintf(stderr, "gradmark launch: rank %d on %s %s\n", rank, host, ending);
+        terminal_note(stderr, "gradmark launch: rank %d on %s %s", rank, host, ending);
 }
 
 static void reap(struct run *run, int rank)
@@ -608,8 +609,8 @@ static void await_all(struct run *run)
             reap(run, r);
         if (!run->were_killed && run->ends_ns > 0 && wait_clock_ns() >= run->ends_ns) {
             if (run->n_running > 0)
-                fprintf(stderr, "gradmark launch: %d process%s not ended, and %s killed\n", run->n_running,
-                        run->n_running == 1 ? " has" : "es have", run->n_running == 1 ? "is" : "are");
+                terminal_note(stderr, "gradmark launch: %d process%s not ended, and %s killed", run->n_running,
+                              run->n_running == 1 ? " has" : "es have", run->n_running == 1 ? "is" : "are");
             kill_all(run);
             run->were_killed = true;
         }

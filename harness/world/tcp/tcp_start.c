@@ -11,6 +11,7 @@
 
 #include "harness/base/bytes.h"
 #include "harness/base/hold.h"
+#include "harness/base/terminal.h"
 #include "harness/world/host_load.h"
 #include "harness/world/process/process_cores.h"
 #include "harness/world/tcp/launch.h"
@@ -218,7 +219,7 @@ void tcp_tell_failure(struct tcp_rank *self, enum rc rc)
  * no failure to its launcher. */
 static _Noreturn void end_lost(const struct tcp_rank *self)
 {
-    fprintf(stderr, "gradmark: rank %d: %s\n", self->rank, rc_message());
+    terminal_note(stderr, "gradmark: rank %d: %s", self->rank, rc_message());
     _exit(128 + SIGKILL);
 }
 
