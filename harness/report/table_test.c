@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_test.c - what a table looks like, character by character. */
 #include "harness/base/suite/printed.h"
+#include "harness/base/suite/terminal_kit.h"
 #include "harness/base/suite/unit.h"
 #include "harness/report/markdown.h"
 #include "harness/report/table.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 static void looks_like(const struct table *t, const char *expected)
@@ -194,6 +193,35 @@ UNIT_TEST(diverted)
     table_close(&t);
 }
 
+UNIT_TEST(a_page_for_a_terminal)
+{
+    static const char page[] = "# Title\n\n"
+                               "Two lines\nof one paragraph, which has [a link](page.md#part) and more than a "
+                               "hundred columns by its last words.\n- item\n  of two lines\n10. tenth\n    line\n"
+                               "```sh\n| a   b |\n- c\n```\n"
+                               "| name | n \\| m |\n|---|---:|\n| a\\* | 12 |\n| b |\nbehind\n"
+                               "[a]: b\n[c]: d\n  ```\n  open\n";
+    static const char expected[] =
+        "# Title\n\n"
+        "Two lines of one paragraph, which has [a link](page.md#part) and more than a hundred columns by its\n"
+        "last words.\n- item of two lines\n10. tenth line\n"
+        "```sh\n| a   b |\n- c\n```\n"
+        "name  n | m\n----  -----\na*       12\nb\nbehind\n"
+        "[a]: b\n[c]: d\n  ```\n  open\n";
+    struct printed p;
+
+    printed_begin(&p);
+    assert_int_equal(markdown_page(page, sizeof page - 1, p.to), RC_OK);
+    char *got = printed_end(&p);
+    assert_string_equal(got, expected);
+    free(got);
+    printed_begin(&p);
+    assert_int_equal(markdown_page(page, strlen("# Title"), p.to), RC_OK); /* a part, whose last line has no end */
+    got = printed_end(&p);
+    assert_string_equal(got, "# Title\n");
+    free(got);
+}
+
 UNIT_TEST(lines_as_markdown)
 {
     struct printed p;
@@ -309,29 +337,17 @@ UNIT_TEST(a_narrow_terminal)
     const struct column column[] = { { "workers", ALIGN_RIGHT }, { "note", ALIGN_LEFT } };
     const char *const cells[] = { "1", WORDS };
     struct table *t = table_of(column, 2, cells, 2);
-    const int master = posix_openpt(O_RDWR | O_NOCTTY);
-    char text[400] = "";
-    size_t n = 0;
+    int reader;
+    FILE *terminal = kit_terminal(&reader, 60);
 
-    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
-    FILE *terminal = fopen(ptsname(master), "r+");
-    assert_non_null(terminal);
-    assert_int_equal(ioctl(fileno(terminal), TIOCSWINSZ, &(struct winsize){ .ws_col = 60, .ws_row = 24 }), 0);
     assert_int_equal(table_print(t, terminal), RC_OK);
-    fputs("end\n", terminal);
     assert_int_equal(fflush(terminal), 0);
-    while (!strstr(text, "end\r\n")) {
-        const ssize_t n_read = read(master, text + n, sizeof text - 1 - n);
-        assert_true(n_read > 0);
-        n += (size_t)n_read;
-    }
+    kit_terminal_reads(reader, "workers  note\r\n"
+                               "-------  ---------------------------------------------------\r\n"
+                               "      1  one two three four five six seven eight nine ten\r\n"
+                               "         eleven twelve thirteen fourteen\r\n");
     fclose(terminal);
-    close(master);
-    assert_string_equal(text, "workers  note\r\n"
-                              "-------  ---------------------------------------------------\r\n"
-                              "      1  one two three four five six seven eight nine ten\r\n"
-                              "         eleven twelve thirteen fourteen\r\n"
-                              "end\r\n");
+    close(reader);
     table_close(&t);
 }
 

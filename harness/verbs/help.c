@@ -12,6 +12,7 @@
 
 #include "harness/base/terminal.h"
 #include "harness/base/text.h"
+#include "harness/report/markdown.h"
 #include "harness/train/rules.h"
 #include "harness/verbs/help_formats.h"
 #include "harness/verbs/machine.h"
@@ -205,7 +206,7 @@ void help_print(FILE *to, const struct verb *v, enum opt_detail detail)
     struct printing p = { to, options, help_options(options, v), terminal_text_columns(to), detail };
     char line[USAGE_BYTES];
 
-    fprintf(to, "gradmark %s: %s\n\n", v->name, v->summary);
+    terminal_note(to, "gradmark %s: %s\n", v->name, v->summary);
     for (int i = 0; help_usage_line(line, sizeof line, v, i); i++)
         fprintf(to, "%s%s\n", i == 0 ? "usage: " : "       ", line);
     if (v->introduction)
@@ -315,8 +316,10 @@ static void print_usage(FILE *to, const struct verb *const *verbs)
     fputs("gradmark: the cost of turning many workers' gradients into new parameters\n\n"
           "usage: gradmark VERB [--option value ...]\n\n",
           to);
-    for (const struct verb *const *v = verbs; *v; v++)
-        fprintf(to, "  %-9s %s\n", (*v)->name, (*v)->summary);
+    for (const struct verb *const *v = verbs; *v; v++) {
+        fprintf(to, "  %-9s ", (*v)->name);
+        terminal_fill(to, (*v)->summary, 12, terminal_text_columns(to));
+    }
     fputs("  help      this text; help VERB: its main options; help PAGE: a page to read;\n"
           "            help WORD: its entry in the glossary\n"
           "  --version name and version of this program\n\n",
@@ -362,9 +365,9 @@ static int print_format(const struct verb *const *verbs, char *const *words)
             formats[i].print(stdout, verbs);
             return EXIT_SUCCESS;
         }
-    fprintf(
+    terminal_note(
         stderr,
-        "gradmark help: --format %s%s%s: must be man, man VERB, bash, zsh, fish, markdown, records or json-schema\n",
+        "gradmark help: --format %s%s%s: must be man, man VERB, bash, zsh, fish, markdown, records or json-schema",
         format, name ? " " : "", name ? name : "");
     return 2;
 }
@@ -377,7 +380,8 @@ static void print_all(const struct verb *const *verbs)
     }
 }
 
-static bool print_verb_or_page(const struct verb *const *verbs, const char *word, const char *detail)
+/* Returns the exit code; 2: word is neither. */
+static int print_verb_or_page(const struct verb *const *verbs, const char *word, const char *detail)
 {
     const struct verb *v = find_verb(verbs, word);
     char name[WORD_BYTES];
@@ -390,9 +394,11 @@ static bool print_verb_or_page(const struct verb *const *verbs, const char *word
         page = find_entry(word, true, 0, &n_bytes);
     if (v)
         help_print(stdout, v, detail && strcmp(detail, "--help-all") == 0 ? OPT_WHOLE : OPT_BRIEF);
-    if (page)
-        fwrite(page, 1, n_bytes, stdout);
-    return v || page;
+    if (page && markdown_page(page, n_bytes, stdout) != RC_OK) {
+        terminal_note(stderr, "gradmark help: %s", rc_message());
+        return EXIT_FAILURE;
+    }
+    return v || page ? EXIT_SUCCESS : 2;
 }
 
 const char *help_nearest(char out[HELP_WORD_BYTES], const struct verb *const *verbs, const char *word)
@@ -443,10 +449,10 @@ int help_run(const struct verb *const *verbs, char *const *words, char unknown[H
         return print_format(verbs, words + 1);
     if (first && first[0] != '-') {
         const char *detail = join_words(unknown, HELP_WORD_BYTES, words);
-        if (!print_verb_or_page(verbs, find_verb(verbs, first) ? first : unknown, detail))
-            return 2;
-        unknown[0] = '\0';
-        return EXIT_SUCCESS;
+        const int exit_code = print_verb_or_page(verbs, find_verb(verbs, first) ? first : unknown, detail);
+        if (exit_code != 2)
+            unknown[0] = '\0';
+        return exit_code;
     }
     print_usage(stdout, verbs);
     if (first && strcmp(first, "--all") == 0)
