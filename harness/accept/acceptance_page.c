@@ -89,18 +89,18 @@ out:
     return rc;
 }
 
-/* A table under a heading, where it has rows. Ends *t. */
-static enum rc write_table(struct table **t, const char *heading, FILE *to)
+/* A table under a heading, where it has rows. Ends t. */
+static enum rc write_table(struct table *t, const char *heading, FILE *to)
 {
     enum rc rc;
 
-    TRY(table_check(*t));
-    if (table_n_rows(*t) > 0) {
+    TRY(table_check(t));
+    if (table_n_rows(t) > 0) {
         html_element(to, "h2", NULL, "%s", heading);
-        TRY(html_table(to, *t, heading));
+        TRY(html_table(to, t, heading));
     }
 out:
-    table_close(t);
+    table_close(&t);
     return rc;
 }
 
@@ -135,9 +135,8 @@ static enum rc write_pairs(const struct acceptance *a, FILE *to)
     TRY(write_map(a, PAIR_RATE, to));
     TRY(write_map(a, PAIR_LATENCY, to));
     TRY(slowest_pairs_table(&t, a, MOST_PAIRS));
-    TRY(write_table(&t, "The slowest pairs", to));
+    TRY(write_table(t, "The slowest pairs", to));
 out:
-    table_close(&t);
     return rc;
 }
 
@@ -153,10 +152,9 @@ static enum rc write_rank_orders(const struct acceptance *a, FILE *to)
 {
     const int best = acceptance_best_rank_order(a);
     const char *distribution = best >= 0 ? rank_order_distribution(a, best) : NULL;
-    struct table *t = rank_orders_table(a);
     enum rc rc;
 
-    TRY(write_table(&t, "Orders of ranks", to));
+    TRY(write_table(rank_orders_table(a), "Orders of ranks", to));
     if (best >= 0)
         html_element(to, "p", "note",
                      "An allreduce of %zu bytes by the same ranks, which are members of it in these orders: one after "
@@ -165,7 +163,6 @@ static enum rc write_rank_orders(const struct acceptance *a, FILE *to)
                      a->rank_order[best].n_bytes, accept_rank_order_name(best),
                      distribution ? "; Slurm makes it by --distribution=" : "", distribution ? distribution : "");
 out:
-    table_close(&t);
     return rc;
 }
 
@@ -217,19 +214,14 @@ static enum rc write_figures(const struct acceptance *a, FILE *to)
     enum rc rc;
 
     TRY(nodes_table(&t, a));
-    TRY(write_table(&t, "Nodes", to));
+    TRY(write_table(t, "Nodes", to));
     write_nodes_note(to);
-    t = preflight_table(a);
-    TRY(write_table(&t, "Preflight", to));
-    t = sizes_table(a->collective, a->n_collective, "bus bandwidth");
-    TRY(write_table(&t, "Collectives", to));
+    TRY(write_table(preflight_table(a), "Preflight", to));
+    TRY(write_table(sizes_table(a->collective, a->n_collective, "bus bandwidth"), "Collectives", to));
     TRY(write_rank_orders(a, to));
-    t = sizes_table(a->ps, a->n_ps, "goodput");
-    TRY(write_table(&t, "Push and pull", to));
-    t = training_table(a);
-    TRY(write_table(&t, "Training", to));
+    TRY(write_table(sizes_table(a->ps, a->n_ps, "goodput"), "Push and pull", to));
+    TRY(write_table(training_table(a), "Training", to));
 out:
-    table_close(&t);
     return rc;
 }
 
@@ -252,15 +244,13 @@ static void write_end(const struct acceptance *a, FILE *to)
 
 static enum rc write_parts(const struct acceptance *a, FILE *to)
 {
-    struct table *t = NULL;
     enum rc rc;
 
     write_about(a, to);
     TRY(write_verdict(a, to));
     TRY(write_list(a, "Failed", print_all_failures, to));
     TRY(write_list(a, "Next steps", remedies_print, to));
-    t = criteria_table(a, true);
-    TRY(write_table(&t, "Criteria", to));
+    TRY(write_table(criteria_table(a, true), "Criteria", to));
     TRY(write_list(a, "Not judged, or in part", silent_print, to));
     TRY(write_pairs(a, to));
     TRY(write_figures(a, to));
@@ -268,7 +258,6 @@ static enum rc write_parts(const struct acceptance *a, FILE *to)
     write_soak(a, to);
     write_end(a, to);
 out:
-    table_close(&t);
     return rc;
 }
 

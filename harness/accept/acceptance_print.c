@@ -47,17 +47,13 @@ static enum rc print_rank_orders(const struct acceptance *a, FILE *to)
 {
     const int best = acceptance_best_rank_order(a);
     struct table *t = NULL;
-    enum rc rc = RC_OK;
 
     if (best < 0)
         return RC_OK;
     t = short_rank_orders_table(a);
     fprintf(to, "\nAllreduce of %zu bytes by order of ranks; rank_order.hosts has %s:\n", a->rank_order[best].n_bytes,
             accept_rank_order_name(best));
-    TRY(table_print(t, to));
-out:
-    table_close(&t);
-    return rc;
+    return table_finish(t, to);
 }
 
 /* What is below the tables: what failed and why, what to do, what was not judged. */

@@ -361,16 +361,15 @@ enum rc self_test_print(const struct trial_result *result, int n, FILE *to)
     const struct totals sum = total(result, n);
     double *scratch = malloc((size_t)(n > 0 ? n : 1) * sizeof *scratch);
     struct terminal_text text = { .lines = NULL };
-    struct table *t = NULL;
     enum rc rc = RC_OK;
 
     if (!scratch)
         FAIL(RC_NOMEM, "no memory for %d trials", n);
-    t = table_open(column, sizeof column / sizeof *column);
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     for (int k = 0; k < FAULT_N_KINDS; k++)
         if (sum.n_faults[k] > 0)
             kind_row(t, &sum, k, median_found_after_s(result, n, k, scratch));
-    TRY(table_print(t, to));
+    TRY(table_finish(t, to));
     TRY(terminal_text_open(&text));
     fprintf(text.lines,
             "false alarms: %d findings without a fault, of %ld healthy nodes and ranks in %d trials\n"
@@ -384,7 +383,6 @@ enum rc self_test_print(const struct trial_result *result, int n, FILE *to)
     TRY(terminal_text_close(&text, to));
     TRY(output_flush(to));
 out:
-    table_close(&t);
     free(scratch);
     return rc;
 }

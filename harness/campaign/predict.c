@@ -702,18 +702,15 @@ static char *notes(const struct prediction *p, bool has_checks)
 
 enum rc prediction_print(const struct prediction *p, FILE *to)
 {
-    struct table *t = NULL;
     char *text = notes(p, true);
     enum rc rc = RC_OK;
 
     if (!text)
         FAIL(RC_NOMEM, "no memory for what predictions are");
-    t = open_table(p);
-    TRY(table_print(t, to));
+    TRY(table_finish(open_table(p), to));
     fputs(text, to);
     TRY(output_flush(to));
 out:
-    table_close(&t);
     free(text);
     return rc;
 }
@@ -745,7 +742,6 @@ static enum rc print_short_table(const struct prediction *p, FILE *to)
                                             { "predicted ms", ALIGN_RIGHT }, { "band, ms", ALIGN_RIGHT },
                                             { "error", ALIGN_RIGHT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     for (size_t i = 0; i < p->n_settings; i++) {
         if (i > 0)
@@ -753,10 +749,7 @@ static enum rc print_short_table(const struct prediction *p, FILE *to)
         for (size_t k = 0; k < p->setting[i].n_sizes; k++)
             size_cells(t, p, &p->setting[i], &p->setting[i].size[k]);
     }
-    TRY(table_print(t, to));
-out:
-    table_close(&t);
-    return rc;
+    return table_finish(t, to);
 }
 
 enum rc prediction_print_answer(const struct prediction *p, FILE *to)
@@ -848,19 +841,17 @@ out:
 enum rc prediction_page(const struct prediction *p, const char *path)
 {
     struct html page = { .file.stream = NULL };
-    struct table *t = NULL;
     char *text = notes(p, true);
     FILE *to;
     enum rc rc = RC_OK;
 
     if (!text)
         FAIL(RC_NOMEM, "no memory for what predictions are");
-    t = open_table(p);
     TRY(html_open(&page, path, p->runs.name));
     to = page.file.stream;
     html_element(to, "p", NULL,
                  "Steps of more workers than were measured, predicted by simulation on the cluster as calibrated.");
-    TRY(html_table(to, t, "measured, simulated and predicted steps"));
+    TRY(html_table_finish(to, open_table(p), "measured, simulated and predicted steps"));
     html_lines(to, NULL, text);
     html_element(to, "h2", NULL, "The cluster");
     fputs("<ul>\n", to);
@@ -875,7 +866,6 @@ enum rc prediction_page(const struct prediction *p, const char *path)
     TRY(html_commit(&page));
 out:
     html_discard(&page);
-    table_close(&t);
     free(text);
     return rc;
 }

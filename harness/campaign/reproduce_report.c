@@ -331,12 +331,8 @@ static enum rc print_table(const struct reproduction *r, FILE *to)
     };
     const struct reproduction_columns few = { column, sizeof column / sizeof *column, 7, print_short_row };
     struct table *t = reproduction_table_of(r, &few);
-    enum rc rc;
 
-    TRY(table_print(t, to));
-out:
-    table_close(&t);
-    return rc;
+    return table_finish(t, to);
 }
 
 struct lines { /* each once */
@@ -610,10 +606,9 @@ static void print_line(void *to, const char *line)
 enum rc reproduction_print(const struct reproduction *r, FILE *to)
 {
     char held[128];
-    struct table *t = reproduction_table(r);
     enum rc rc;
 
-    TRY(table_print(t, to));
+    TRY(table_finish(reproduction_table(r), to));
     reproduction_print_error(r, false, to);
     reproduction_print_error(r, true, to);
     reproduce_fit_lines(r, print_line, to);
@@ -633,7 +628,6 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
         used_cluster_print_assumed(&r->cluster[i], to);
     TRY(output_flush(to));
 out:
-    table_close(&t);
     return rc;
 }
 
@@ -978,13 +972,11 @@ static void write_line(void *to, const char *line)
 enum rc reproduction_page(const struct reproduction *r, const char *path)
 {
     struct html page = { .file.stream = NULL };
-    struct table *t = NULL;
     char fit[REPRODUCE_FIT_BYTES], held[128];
     FILE *to;
     enum rc rc;
 
     reproduction_fit_text(fit, sizeof fit, r);
-    t = reproduction_table(r);
     TRY(html_open(&page, path, r->name));
     to = page.file.stream;
     html_element(to, "p", NULL, "%s efficiencies, and those that gradmark simulates. %s%s",
@@ -998,7 +990,8 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
     if (held[0])
         write_line(to, held);
     reproduction_cannot_tell_lines(r, write_line, to);
-    TRY(html_table(to, t, r->terms->is_own_table ? "predicted against given" : "predicted against published"));
+    TRY(html_table_finish(to, reproduction_table(r),
+                          r->terms->is_own_table ? "predicted against given" : "predicted against published"));
     reproduction_band_lines(r, write_line, to);
     for (size_t i = 0; i < r->n_points; i++)
         if (reproduce_begins_chart(r, i))
@@ -1006,6 +999,5 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
     TRY(html_commit(&page));
 out:
     html_discard(&page);
-    table_close(&t);
     return rc;
 }

@@ -299,12 +299,8 @@ static enum rc print_table(const struct simulate *s, FILE *to)
                                             { "efficiency", ALIGN_RIGHT }, { "band, %", ALIGN_RIGHT },
                                             { "images/s", ALIGN_RIGHT },   { "busiest, % of step", ALIGN_LEFT } };
     struct table *t = simulate_table_of(s, column, sizeof column / sizeof *column, print_short_point);
-    enum rc rc;
 
-    TRY(table_print(t, to));
-out:
-    table_close(&t);
-    return rc;
+    return table_finish(t, to);
 }
 
 enum rc simulate_print_answer(const struct simulate *s, FILE *to)
@@ -649,41 +645,34 @@ static struct table *simulate_what_if_table(const struct simulate *s, bool is_sh
 
 static enum rc print_what_ifs(const struct simulate *s, FILE *to)
 {
-    struct table *t = NULL;
     enum rc rc = RC_OK;
 
     if (!s->terms->has_what_if)
         return RC_OK;
-    t = simulate_what_if_table(s, false);
     fputc('\n', to);
-    TRY(table_print(t, to));
+    TRY(table_finish(simulate_what_if_table(s, false), to));
     fprintf(to, "what if: throughput with the change over that without it; %s\n\n", simulate_what_if_text());
 out:
-    table_close(&t);
     return rc;
 }
 
 static enum rc print_systems(const struct simulate *s, FILE *to)
 {
-    struct table *t = NULL;
     enum rc rc = RC_OK;
 
     if (!s->terms->has_what_if)
         return RC_OK;
-    t = simulate_systems_table(s, false);
-    TRY(table_print(t, to));
+    TRY(table_finish(simulate_systems_table(s, false), to));
     fprintf(to, "systems: %s\n", simulate_systems_text());
     simulate_network_claims(s, print_line, to);
     fputc('\n', to);
 out:
-    table_close(&t);
     return rc;
 }
 
 static enum rc print_assumptions(const struct simulate *s, FILE *to)
 {
     char way[SIMULATE_WAY_BYTES];
-    struct table *t = NULL;
     bool is_first = true;
     enum rc rc = RC_OK;
 
@@ -694,23 +683,19 @@ static enum rc print_assumptions(const struct simulate *s, FILE *to)
         if (is_first)
             fprintf(to, "assumptions that move a prediction most: %s\n", simulate_assumptions_text());
         is_first = false;
-        t = simulate_assumptions_table(s, i, MOST_ASSUMPTIONS);
         simulate_way_name(way, sizeof way, &s->way[p->way]);
         fprintf(to, "%s, %s, %d GPUs\n", s->profiles.profile[p->profile].model, way, p->n_gpus);
-        TRY(table_print(t, to));
-        table_close(&t);
+        TRY(table_finish(simulate_assumptions_table(s, i, MOST_ASSUMPTIONS), to));
     }
 out:
-    table_close(&t);
     return rc;
 }
 
 enum rc simulate_print(const struct simulate *s, FILE *to)
 {
-    struct table *t = simulate_table(s);
     enum rc rc;
 
-    TRY(table_print(t, to));
+    TRY(table_finish(simulate_table(s), to));
     TRY(print_what_ifs(s, to));
     TRY(print_systems(s, to));
     TRY(print_assumptions(s, to));
@@ -718,7 +703,6 @@ enum rc simulate_print(const struct simulate *s, FILE *to)
     print_terms(s, true, to);
     TRY(output_flush(to));
 out:
-    table_close(&t);
     return rc;
 }
 
@@ -955,34 +939,24 @@ static void write_line(void *to, const char *line)
 
 static enum rc write_what_ifs(FILE *to, const struct simulate *s)
 {
-    struct table *t = NULL;
-    enum rc rc = RC_OK;
-
     if (!s->terms->has_what_if)
         return RC_OK;
-    t = simulate_what_if_table(s, false);
     html_element(to, "h2", NULL, "What if");
     html_element(to, "p", NULL, "Throughput with the change over that without it; %s.", simulate_what_if_text());
-    TRY(html_table(to, t, "ratios of throughput"));
-out:
-    table_close(&t);
-    return rc;
+    return html_table_finish(to, simulate_what_if_table(s, false), "ratios of throughput");
 }
 
 static enum rc write_systems(FILE *to, const struct simulate *s)
 {
-    struct table *t = NULL;
     enum rc rc = RC_OK;
 
     if (!s->terms->has_what_if)
         return RC_OK;
-    t = simulate_systems_table(s, false);
     html_element(to, "h2", NULL, "The systems in one table");
     html_element(to, "p", NULL, "On the same cluster. %s.", simulate_systems_text());
-    TRY(html_table(to, t, "systems"));
+    TRY(html_table_finish(to, simulate_systems_table(s, false), "systems"));
     simulate_network_claims(s, write_line, to);
 out:
-    table_close(&t);
     return rc;
 }
 
@@ -1095,13 +1069,11 @@ enum rc simulate_page(const struct simulate *s, const char *path)
     struct crossover_section crossovers = { .to = NULL };
     char cluster[USED_CLUSTER_TITLE_BYTES], title[sizeof cluster + 32];
     char band[SIMULATE_SENTENCE_BYTES];
-    struct table *t = NULL;
     FILE *to;
     enum rc rc;
 
     used_cluster_title(cluster, sizeof cluster, &s->cluster[0]);
     snprintf(title, sizeof title, "simulated on %s", cluster);
-    t = simulate_table(s);
     TRY(html_open(&page, path, title));
     to = crossovers.to = page.file.stream;
     TRY(write_answer(to, s));
@@ -1111,7 +1083,7 @@ enum rc simulate_page(const struct simulate *s, const char *path)
                  "step in which a GPU waits for the exchange.");
     simulate_band_text(band, sizeof band, s);
     html_element(to, "p", NULL, "%s%s", band, band[0] && band[strlen(band) - 1] == '.' ? "" : ".");
-    TRY(html_table(to, t, "predictions"));
+    TRY(html_table_finish(to, simulate_table(s), "predictions"));
     simulate_exchange_terms(s, write_line, to);
     simulate_crossovers(s, write_crossover, &crossovers);
     TRY(write_what_ifs(to, s));
@@ -1124,7 +1096,6 @@ enum rc simulate_page(const struct simulate *s, const char *path)
     TRY(html_commit(&page));
 out:
     html_discard(&page);
-    table_close(&t);
     return rc;
 }
 

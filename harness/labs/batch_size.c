@@ -163,13 +163,9 @@ static enum rc show_table(const struct batch_size *b, struct lesson *l)
                                             { "to the minimum", ALIGN_RIGHT }, { "loss", ALIGN_RIGHT },
                                             { "us/step", ALIGN_RIGHT },        { "us/epoch", ALIGN_RIGHT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     fill_table(t, b);
-    TRY(lesson_table(l, t, "where each training ended, and the time of its median step and of one epoch"));
-out:
-    table_close(&t);
-    return rc;
+    return lesson_table(l, t, "where each training ended, and the time of its median step and of one epoch");
 }
 
 static enum rc show_paths(const struct batch_size *b, struct lesson *l)

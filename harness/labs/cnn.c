@@ -253,7 +253,6 @@ static enum rc show_table(const struct cnn *l, struct lesson *lesson, int n)
                                             { "exchange ms", ALIGN_RIGHT } };
     char caption[192];
     struct table *t = NULL;
-    enum rc rc;
 
     fprintf(lesson->env->tables, "%s, target loss %s: median of seeds 1 to %d (least to greatest)\n", nets[n].name,
             nets[n].target, (int)N_SEEDS);
@@ -268,10 +267,7 @@ static enum rc show_table(const struct cnn *l, struct lesson *lesson, int n)
     snprintf(caption, sizeof caption,
              "%s: time and samples to a loss of %s; median of %d runs, seeds 1 to %d (least to greatest)", nets[n].name,
              nets[n].target, (int)N_SEEDS, (int)N_SEEDS);
-    TRY(lesson_table(lesson, t, caption));
-out:
-    table_close(&t);
-    return rc;
+    return lesson_table(lesson, t, caption);
 }
 
 /* Of the most workers over that of one, by seed: time, or samples. False: one worker does not reach the target with

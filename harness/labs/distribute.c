@@ -263,14 +263,11 @@ static enum rc show_table(const struct distribute *d, struct lesson *l)
                                             { "file by", ALIGN_LEFT },
                                             { "missing", ALIGN_LEFT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     for (int i = 0; i < d->n_stages; i++)
         add_row(t, &d->stage[i], d->n_stages == 1);
-    TRY(lesson_table(l, t, "slope and offset of rank 0; how far apart workers begin and end; the rate of their steps"));
-out:
-    table_close(&t);
-    return rc;
+    return lesson_table(l, t,
+                        "slope and offset of rank 0; how far apart workers begin and end; the rate of their steps");
 }
 
 static enum rc show_distances(const struct distribute *d, struct lesson *l)

@@ -241,7 +241,6 @@ static enum rc show_table(const struct learning_rate *r, struct lesson *l)
                                             { "as one worker", ALIGN_RIGHT },
                                             { "seed 1", ALIGN_LEFT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     add_row(t, r, ONE, UNSCALED);
     for (int k = 0; k < N_CROWDS; k++) {
@@ -249,13 +248,11 @@ static enum rc show_table(const struct learning_rate *r, struct lesson *l)
         for (int w = 0; w < N_WAYS; w++)
             add_row(t, r, k, w);
     }
-    TRY(lesson_table(l, t,
-                     "target: a mean training loss of 0.3 over 512 samples; as one worker: in how many parts of its "
-                     "loss curve the loss is within the interval of one worker. Samples, seconds and reached: mean of "
-                     "5 runs, seeds 1 to 5; the other columns: seed 1"));
-out:
-    table_close(&t);
-    return rc;
+    return lesson_table(
+        l, t,
+        "target: a mean training loss of 0.3 over 512 samples; as one worker: in how many parts of its "
+        "loss curve the loss is within the interval of one worker. Samples, seconds and reached: mean of "
+        "5 runs, seeds 1 to 5; the other columns: seed 1");
 }
 
 /* In samples. */

@@ -47,7 +47,7 @@ void lesson_text(struct lesson *l, const char *text)
     html_element(l->page.file.stream, "p", NULL, "%s", text);
 }
 
-enum rc lesson_table(struct lesson *l, const struct table *t, const char *caption)
+enum rc lesson_table(struct lesson *l, struct table *t, const char *caption)
 {
     enum rc rc;
 
@@ -56,6 +56,7 @@ enum rc lesson_table(struct lesson *l, const struct table *t, const char *captio
     TRY(table_print(t, l->env->tables));
     fputc('\n', l->env->tables);
 out:
+    table_close(&t);
     return rc;
 }
 

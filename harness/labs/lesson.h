@@ -35,8 +35,8 @@ enum rc lesson_open_with(struct lesson *out, const struct lab_env *env, const ch
 void lesson_heading(struct lesson *l, const char *text);
 /* A paragraph, on the page only. */
 void lesson_text(struct lesson *l, const char *text);
-/* On the page and on the terminal. */
-enum rc lesson_table(struct lesson *l, const struct table *t, const char *caption) MUST_CHECK;
+/* On the page and on the terminal; t is closed. */
+enum rc lesson_table(struct lesson *l, struct table *t, const char *caption) MUST_CHECK;
 /* Draw NAME.tsv of the folder with scripts/gnuplot/SCRIPT.gp: NAME.svg and NAME.png, on the page; if env->in_text also
  * as text on the terminal. RC_UNSUPPORTED: there is no gnuplot; RC_IO: it failed. */
 enum rc lesson_picture(struct lesson *l, const char *script, const char *name, const char *caption,

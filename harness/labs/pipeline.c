@@ -383,13 +383,9 @@ static enum rc show_table(const struct pipeline *l, struct lesson *lesson, int k
                                             { "bubble %", ALIGN_RIGHT }, { "by formula", ALIGN_RIGHT },
                                             { "held", ALIGN_RIGHT },     { "bytes", ALIGN_RIGHT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     fill_table(t, l, k);
-    TRY(lesson_table(lesson, t, caption));
-out:
-    table_close(&t);
-    return rc;
+    return lesson_table(lesson, t, caption);
 }
 
 static enum rc show_equal(const struct pipeline *l, struct lesson *lesson)

@@ -236,15 +236,11 @@ static enum rc show_steps(const struct ring *l, struct lesson *lesson)
                                             { "addends", ALIGN_RIGHT }, { "bytes", ALIGN_RIGHT },
                                             { "sent us", ALIGN_RIGHT }, { "received us", ALIGN_RIGHT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     fill_steps(t, &l->steps);
-    TRY(lesson_table(
+    return lesson_table(
         lesson, t,
-        "every message of the ring; addends: how many gradients are then added up in this chunk of the receiver"));
-out:
-    table_close(&t);
-    return rc;
+        "every message of the ring; addends: how many gradients are then added up in this chunk of the receiver");
 }
 
 static enum rc show_slides(const struct ring *l, struct lesson *lesson)
@@ -312,7 +308,6 @@ static enum rc show_bytes(const struct ring *l, struct lesson *lesson)
     TRY(lesson_picture(lesson, "against", "took", "The time of one exchange, from the first message to the last.", took,
                        5));
 out:
-    table_close(&t);
     return rc;
 }
 

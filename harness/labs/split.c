@@ -133,7 +133,8 @@ static enum rc show_labels(struct lesson *l)
         if (i + 1 < N_SPLITS)
             table_rule(t);
     }
-    TRY(lesson_table(l, t, "how many samples of each digit a worker has"));
+    rc = lesson_table(l, t, "how many samples of each digit a worker has");
+    t = NULL;
 out:
     table_close(&t);
     dataset_close(&d);
@@ -181,14 +182,13 @@ static enum rc show_errors(const struct split_lab *s, struct lesson *l)
     };
     char title[N_PERIODS][32];
     struct column column[N_PERIODS + 1] = { { "split", ALIGN_LEFT } };
-    struct table *t = NULL;
     enum rc rc;
 
     for (int k = 0; k < N_PERIODS; k++) {
         snprintf(title[k], sizeof title[k], "every %d", periods[k]);
         column[k + 1] = (struct column){ title[k], ALIGN_RIGHT };
     }
-    t = table_open(column, N_PERIODS + 1);
+    struct table *t = table_open(column, N_PERIODS + 1);
     fill_errors(t, s);
     TRY(lesson_table(
         l, t, "part of the test images that is classified wrong, by the number of steps from one average to the next"));
@@ -198,7 +198,6 @@ static enum rc show_errors(const struct split_lab *s, struct lesson *l)
                        "in turn, but not if each has samples of its own labels.",
                        var, 4));
 out:
-    table_close(&t);
     return rc;
 }
 
@@ -250,14 +249,13 @@ static enum rc show_loads(const struct split_lab *s, struct lesson *l)
         { "axes", "plain" },
         { "marks", "1" }
     };
-    struct table *t = NULL;
     enum rc rc = RC_OK;
 
     if (!s->has_sim) {
         lesson_say(l, "The waiting times need world sim, which is missing: %s", s->why_no_sim);
         return RC_OK;
     }
-    t = table_open(column, sizeof column / sizeof *column);
+    struct table *t = table_open(column, sizeof column / sizeof *column);
     for (int i = 0; i < N_SHARES; i++)
         add_load(t, &s->load[i], shares[i]);
     TRY(lesson_table(l, t, "two workers share 72 samples a round: what each does in a step"));
@@ -266,7 +264,6 @@ static enum rc show_loads(const struct split_lab *s, struct lesson *l)
                        "The fewer samples worker 1 has, the longer it waits. A round takes as long as worker 0 needs.",
                        var, 5));
 out:
-    table_close(&t);
     return rc;
 }
 

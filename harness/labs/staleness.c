@@ -209,14 +209,10 @@ static enum rc show_table(const struct staleness_lab *s, const struct crowds *c,
                                             { "loss above minimum", ALIGN_RIGHT },
                                             { "at rate / staleness", ALIGN_RIGHT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     for (int k = 0; k < N_CROWDS; k++)
         add_row(t, s, c, k);
-    TRY(lesson_table(l, t, "asynchronous workers, rate " LR_TEXT ", as many updates for all"));
-out:
-    table_close(&t);
-    return rc;
+    return lesson_table(l, t, "asynchronous workers, rate " LR_TEXT ", as many updates for all");
 }
 
 static enum rc show_curves(const struct staleness_lab *s, const struct crowds *c, struct lesson *l)

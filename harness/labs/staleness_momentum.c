@@ -114,17 +114,13 @@ static enum rc show_table(const struct momentum_part *m, struct lesson *l)
                                             { "momentum that fits", ALIGN_RIGHT },
                                             { "1 - 1 / workers", ALIGN_RIGHT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     for (int k = 0; k < MOMENTUM_N_CROWDS; k++) {
         table_cell(t, "%d", crowd[k]);
         table_cell(t, "%.3f", m->fitted[k]);
         table_cell(t, "%.3f", 1 - 1.0 / crowd[k]);
     }
-    TRY(lesson_table(l, t, "asynchronous workers without momentum have the path of one worker with momentum"));
-out:
-    table_close(&t);
-    return rc;
+    return lesson_table(l, t, "asynchronous workers without momentum have the path of one worker with momentum");
 }
 
 enum rc momentum_part_show(const struct momentum_part *m, struct lesson *l)

@@ -88,16 +88,12 @@ static enum rc show_table(const struct slow_part *p, struct lesson *l)
                                             { "sync:1", ALIGN_RIGHT },      { "ssp:4", ALIGN_RIGHT },
                                             { "async", ALIGN_RIGHT },       { "first", ALIGN_LEFT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     for (int i = 0; i < SLOW_N_RATIOS; i++)
         add_row(t, p, i);
-    TRY(lesson_table(l, t,
-                     "simulated seconds until the loss is 0.005 above the minimum; one of 8 workers is slow; "
-                     "slow/others: its step time divided by theirs; first: the rule that is fastest"));
-out:
-    table_close(&t);
-    return rc;
+    return lesson_table(l, t,
+                        "simulated seconds until the loss is 0.005 above the minimum; one of 8 workers is slow; "
+                        "slow/others: its step time divided by theirs; first: the rule that is fastest");
 }
 
 static enum rc write_curves(const struct slow_part *p, const struct lab_env *env)

@@ -260,16 +260,12 @@ static enum rc show_table(const struct why_not *l, struct lesson *lesson)
                                             { "together s", ALIGN_RIGHT }, { "machine s", ALIGN_RIGHT },
                                             { "samples", ALIGN_RIGHT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     fill_table(t, l);
-    TRY(lesson_table(lesson, t,
-                     "time to the target loss; start-up: mean of 5 launches here and half of its interval of 95 %; "
-                     "machine s: of all "
-                     "machines together"));
-out:
-    table_close(&t);
-    return rc;
+    return lesson_table(lesson, t,
+                        "time to the target loss; start-up: mean of 5 launches here and half of its interval of 95 %; "
+                        "machine s: of all "
+                        "machines together");
 }
 
 static void show_verdict(const struct why_not *l, struct lesson *lesson)

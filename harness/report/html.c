@@ -416,6 +416,14 @@ out:
     return rc;
 }
 
+enum rc html_table_finish(FILE *to, struct table *t, const char *caption)
+{
+    const enum rc rc = html_table(to, t, caption);
+
+    table_close(&t);
+    return rc;
+}
+
 /* --- pictures --- */
 
 /* All bytes of a file, which the caller frees. */

@@ -50,6 +50,8 @@ void html_lines(FILE *to, const char *as, const char *text);
 void html_link(FILE *to, const char *href, const char *text);
 /* A sortable table (report.W4). Each rule of the table starts a group. caption: for readers who cannot see the page. */
 enum rc html_table(FILE *to, const struct table *t, const char *caption) MUST_CHECK;
+/* The same, for the last use of a table, which is closed. */
+enum rc html_table_finish(FILE *to, struct table *t, const char *caption) MUST_CHECK;
 /* The picture at path with a caption; the extension of path says SVG, PNG or GIF. *n_bytes := bytes added to the page.
  * Errors: RC_INVAL, RC_IO if it cannot be read; RC_UNSUPPORTED if it needs more than most_bytes in the page. Then
  * nothing is written. RC_NOMEM. */

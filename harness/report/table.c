@@ -488,6 +488,14 @@ enum rc table_print(const struct table *t, FILE *to)
     return print_fitting(t, 1, true, to);
 }
 
+enum rc table_finish(struct table *t, FILE *to)
+{
+    const enum rc rc = table_print(t, to);
+
+    table_close(&t);
+    return rc;
+}
+
 enum rc table_print_parts(const struct table *t, size_t n_keys, FILE *to)
 {
     return print_fitting(t, n_keys, false, to);

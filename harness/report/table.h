@@ -28,6 +28,8 @@ enum rc table_check(const struct table *t) MUST_CHECK;
  * between words, then its columns of words. If that is not enough, it is printed as several tables, one below another,
  * each with the first column. RC_NOMEM: then nothing is printed. So of all that print a table. */
 enum rc table_print(const struct table *t, FILE *to) MUST_CHECK;
+/* table_print(), then table_close(), for the last use of a table. */
+enum rc table_finish(struct table *t, FILE *to) MUST_CHECK;
 /* A wide table is printed as several tables at once, each with the first n_keys columns. No cell is broken. */
 enum rc table_print_parts(const struct table *t, size_t n_keys, FILE *to) MUST_CHECK;
 /* The table as comma-separated values (RFC 4180, lines end in a line feed), without rules. Of columns with equal titles

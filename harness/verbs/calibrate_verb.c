@@ -86,15 +86,11 @@ static enum rc print_parts(FILE *to, const struct calibration *c)
                                             { "largest residual, range", ALIGN_LEFT },
                                             { "from", ALIGN_LEFT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     for (int of = LINK_N_CLASSES - 1; of >= 0; of--)
         link_rows(t, &c->links.link[of], (enum link_class)of);
     compute_rows(t, c);
-    TRY(table_print(t, to));
-out:
-    table_close(&t);
-    return rc;
+    return table_finish(t, to);
 }
 
 static void size_cells(struct table *t, const struct link_fit *f, int i)
@@ -118,7 +114,6 @@ static enum rc print_sizes(FILE *to, const struct calibration *c)
                                             { "within a host, us", ALIGN_RIGHT },
                                             { "over its line", ALIGN_RIGHT } };
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     for (int i = 0; i < LINK_N_SIZES; i++) {
         table_cell(t, "%zu", link_size_bytes(i));
@@ -126,10 +121,7 @@ static enum rc print_sizes(FILE *to, const struct calibration *c)
         size_cells(t, &c->links.link[LINK_WITHIN], i);
     }
     fprintf(to, "\none way, median over pairs:\n");
-    TRY(table_print(t, to));
-out:
-    table_close(&t);
-    return rc;
+    return table_finish(t, to);
 }
 
 static void print_links_notes(FILE *to, const struct link_fit *f, enum link_class of)

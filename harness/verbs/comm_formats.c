@@ -197,7 +197,6 @@ enum rc comm_print_table(FILE *to, const void *of)
     const struct comm_about *about = of;
     const struct comm_results *r = about->results;
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     for (int i = 0; i < r->n_rows; i++) {
         const struct comm_row *row = &r->row[i];
@@ -209,10 +208,7 @@ enum rc comm_print_table(FILE *to, const void *of)
         figure_cells(t, about, row, COMM_OUT_OF_PLACE);
         figure_cells(t, about, row, COMM_IN_PLACE);
     }
-    TRY(table_print(t, to));
-out:
-    table_close(&t);
-    return rc;
+    return table_finish(t, to);
 }
 
 enum rc comm_print_ps_table(FILE *to, const void *of)
@@ -225,7 +221,6 @@ enum rc comm_print_ps_table(FILE *to, const void *of)
     };
     const struct comm_ps_about *about = of;
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     for (int i = 0; i < about->results->n_rows; i++) {
         const struct ps_row *row = &about->results->row[i];
@@ -241,8 +236,5 @@ enum rc comm_print_ps_table(FILE *to, const void *of)
         }
         row->is_checked ? table_cell(t, "%" PRIu64, row->n_wrong) : table_cell(t, "%s", "");
     }
-    TRY(table_print(t, to));
-out:
-    table_close(&t);
-    return rc;
+    return table_finish(t, to);
 }

@@ -83,15 +83,11 @@ static enum rc print_layers(FILE *to, const struct layer_timing *m)
     const double all_ns = all_layers_ns(m);
     double so_far_ns = 0.0;
     struct table *t = table_open(column, sizeof column / sizeof *column);
-    enum rc rc;
 
     for (int i = 0; i < m->network->n_nodes; i++)
         if (layer_ns(&m->layer[i]) > 0.0)
             layer_row(t, &m->network->node[i], &m->layer[i], all_ns, &so_far_ns);
-    TRY(table_print(t, to));
-out:
-    table_close(&t);
-    return rc;
+    return table_finish(t, to);
 }
 
 static void row(struct table *t, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
