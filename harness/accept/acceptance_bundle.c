@@ -284,10 +284,8 @@ enum rc acceptance_save(const struct acceptance *a, const char *path)
     crypto_hash_sha256_final(&s.hash, digest);
     acceptance_end_line(end, digest);
     fputs(end, s.file.stream);
-    TRY(atomic_file_commit(&s.file));
 out:
-    atomic_file_discard(&s.file);
-    return rc;
+    return atomic_file_finish(&s.file, rc);
 }
 
 /* --- junit.xml --- */
@@ -504,10 +502,8 @@ enum rc acceptance_junit(const struct acceptance *a, const char *path)
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         TRY(write_suite(a, (enum accept_stage)s, file.stream));
     fputs("</testsuites>\n", file.stream);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* --- lists of hosts --- */
@@ -570,10 +566,8 @@ static enum rc write_hostfile(const struct acceptance *a, bool bad, const char *
         else
             comment("no name of a host", name, file.stream);
     }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* "--exclude=host[1-3]", or a comment where there is none. */
@@ -627,10 +621,8 @@ static enum rc write_slurm(const struct acceptance *a, const char *path)
     TRY(write_list(a, false, "nodelist", file.stream));
     TRY(write_list(a, true, "exclude", file.stream));
     write_distribution(a, file.stream);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* May every host of a be written into a file of hosts? */
@@ -657,10 +649,8 @@ static enum rc write_rank_order(const struct acceptance *a, int best, const char
         fputs("# none: the name of a node is no name of a host\n", file.stream);
     for (int i = 0; has_hosts && i < a->n_ranks; i++)
         fprintf(file.stream, "%s\n", a->node[a->node_of_rank[a->rank_order[best].rank[i]]].name);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 enum rc acceptance_hosts(const struct acceptance *a, const char *dir)
@@ -737,10 +727,8 @@ static enum rc bundle_sums(const char *dir, const char *const *name, size_t n)
         TRY(file_sha256(hex, path));
         fprintf(file.stream, "%s  %s\n", hex, name[i]);
     }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 static const char HEAD[] = "Criteria of the acceptance test whose results are in this folder, as they were used.";

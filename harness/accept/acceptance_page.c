@@ -274,8 +274,6 @@ enum rc acceptance_page(const struct acceptance *a, const char *path)
              accept_outcome_name(a->outcome));
     TRY(html_open_with(&page, path, title, STYLE, NULL));
     TRY(write_parts(a, page.file.stream));
-    TRY(html_commit(&page));
 out:
-    html_discard(&page);
-    return rc;
+    return html_finish(&page, rc);
 }

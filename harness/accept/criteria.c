@@ -164,10 +164,8 @@ enum rc criteria_write(const struct criteria *c, const struct criteria_sources *
     key_write_head(file.stream, head);
     for (int i = 0; i < CRITERIA_N_KEYS; i++)
         write_key(file.stream, c, &defaults, i, sources ? sources->text[i] : "");
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* --- to read --- */

@@ -216,8 +216,6 @@ enum rc metrics_write(const struct acceptance *a, const struct soak_part *part, 
     if (!is_running)
         write_verdict(file.stream, a);
     fputs("# EOF\n", file.stream);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }

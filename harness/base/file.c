@@ -270,6 +270,14 @@ void atomic_file_discard(struct atomic_file *f)
     clear(f);
 }
 
+enum rc atomic_file_finish(struct atomic_file *f, enum rc rc)
+{
+    if (rc == RC_OK)
+        return atomic_file_commit(f);
+    atomic_file_discard(f);
+    return rc;
+}
+
 enum rc file_check_writable(const char *path)
 {
     struct atomic_file file = { 0 };

@@ -29,6 +29,8 @@ enum rc atomic_file_commit(struct atomic_file *f) MUST_CHECK;
 const char *file_write_remedy(int error);
 /* Drops what was written; does nothing if not open or already committed. */
 void atomic_file_discard(struct atomic_file *f);
+/* The end of a function that writes f, and returns rc: commits f if rc is RC_OK, and discards it otherwise. */
+enum rc atomic_file_finish(struct atomic_file *f, enum rc rc) MUST_CHECK;
 
 /* Can a file be written at `path`? Call before hours of work, so that it does not fail after them. Leaves no file. "":
  * there is no file to write, RC_OK. Errors: those of atomic_file_open(). */

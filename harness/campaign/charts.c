@@ -284,10 +284,8 @@ static enum rc write_sheet(const struct campaign *c, const struct point *like, c
     for (size_t i = 0; i < c->n_points; i++)
         if (point_comparable(&c->point[i], like) && c->point[i].n_launches > 0)
             *n_shown += s->rows(file.stream, c, &c->point[i]);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* "loss-lenet", "loss-lenet-batch-64": of a file, so without the / that a value may have. */

@@ -1061,10 +1061,8 @@ enum rc page_write(const struct recorded *k, const char *path, FILE *told)
     TRY(write_details(k, to));
     fputs(k->is_run ? "" : "</details>\n", to);
     write_end(k, path, to);
-    TRY(html_commit(&page));
 out:
-    html_discard(&page);
-    return rc;
+    return html_finish(&page, rc);
 }
 
 enum rc page_of(const char *source, FILE *to)

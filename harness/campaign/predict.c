@@ -863,9 +863,8 @@ enum rc prediction_page(const struct prediction *p, const char *path)
                          cluster_keys[k].unit[0] ? " " : "", cluster_keys[k].unit, p->sources->text[k]);
     }
     fputs("</ul>\n", to);
-    TRY(html_commit(&page));
 out:
-    html_discard(&page);
+    rc = html_finish(&page, rc);
     free(text);
     return rc;
 }

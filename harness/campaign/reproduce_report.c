@@ -865,10 +865,8 @@ static enum rc write_table(const struct reproduction *r, const struct point_of_r
     for (size_t i = 0; i < r->n_points; i++)
         if (r->point[i].row && is_same_chart(r, &r->point[i], p))
             write_point(file.stream, r, &r->point[i], true);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 void reproduce_chart_name(char *out, size_t n_bytes, const struct reproduction *r, const struct point_of_row *p)
@@ -996,8 +994,6 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
     for (size_t i = 0; i < r->n_points; i++)
         if (reproduce_begins_chart(r, i))
             TRY(write_chart(to, r, &r->point[i]));
-    TRY(html_commit(&page));
 out:
-    html_discard(&page);
-    return rc;
+    return html_finish(&page, rc);
 }

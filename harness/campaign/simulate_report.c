@@ -1093,10 +1093,8 @@ enum rc simulate_page(const struct simulate *s, const char *path)
     html_element(to, "h2", NULL, "What the predictions stand on");
     simulate_explain_clusters(to, s);
     TRY(simulate_explain(to, s));
-    TRY(html_commit(&page));
 out:
-    html_discard(&page);
-    return rc;
+    return html_finish(&page, rc);
 }
 
 /*
@@ -1131,10 +1129,8 @@ static enum rc write_table(const struct simulate *s, size_t profile, const char 
         fprintf(file.stream, "%s\tpredicted\t%d\t%.17g\t%.17g", way, p->n_gpus, p->efficiency.mean, p->images_per_s);
         write_band(file.stream, p);
     }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 enum rc simulate_draw(const struct simulate *s, FILE *to)

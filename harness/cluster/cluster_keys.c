@@ -381,8 +381,6 @@ enum rc cluster_write(const struct cluster *c, const struct cluster_sources *sou
     for (int i = 0; i < CLUSTER_N_KEYS; i++)
         if (!is_idle_default(c, i))
             write_key(file.stream, c, i, sources->text[i]);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }

@@ -79,10 +79,8 @@ static enum rc write_paths(const struct batch_size *b)
         for (size_t i = n_first; i < n; i += n / MOST_DRAWN + 1)
             write_place(file.stream, b, k, i, "rest");
     }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* How far above the least loss, against steps, samples and seconds: from the first step on. */
@@ -102,10 +100,8 @@ static enum rc write_curve(const struct batch_size *b, const char *name, int axi
             curves_add_mean(&to, line, x, loss_at(b, p) - least);
         }
     }
-    TRY(curves_commit(&to));
 out:
-    curves_discard(&to);
-    return rc;
+    return curves_finish(&to, rc);
 }
 
 static enum rc write_tables(const struct batch_size *b)
@@ -249,10 +245,8 @@ static enum rc write_page(const struct batch_size *b)
     lesson_say_histories(&l, 1);
     lesson_questions(&l, question, next);
     lesson_commands(&l, commands);
-    TRY(lesson_commit(&l));
 out:
-    lesson_discard(&l);
-    return rc;
+    return lesson_finish(&l, rc);
 }
 
 static enum rc batch_size_run(const struct lab_env *env)

@@ -171,10 +171,8 @@ static enum rc write_all(const struct cnn *l)
         for (int h = 0; h < N_HOSTS - 1; h++)
             write_rows(file.stream, &nets[n], series[0].name, 4, hosts[h], on_hosts(l, n, h));
     }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 static void write_number(FILE *to, double x)
@@ -204,10 +202,8 @@ static enum rc write_lines(const struct cnn *l, const char *name, int n, bool is
             write_number(file.stream, scale * of.most);
             fputc('\n', file.stream);
         }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 static enum rc write_hosts(const struct cnn *l)
@@ -221,10 +217,8 @@ static enum rc write_hosts(const struct cnn *l)
         for (int h = 0; h < N_HOSTS; h++)
             fprintf(file.stream, "%s\tmeasured\t%d\t%.9g\n", nets[n].name, hosts[h],
                     1e3 * on_hosts(l, n, h)->first.step_s);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* --- what is shown --- */
@@ -472,10 +466,8 @@ static enum rc write_page(const struct cnn *l)
     lesson_questions(&lesson, question, next);
     lesson_commands(&lesson, commands);
     lesson_text(&lesson, "Each ran with --seed 2, 3, 4 and 5, too.");
-    TRY(lesson_commit(&lesson));
 out:
-    lesson_discard(&lesson);
-    return rc;
+    return lesson_finish(&lesson, rc);
 }
 
 static enum rc cnn_run(const struct lab_env *env)

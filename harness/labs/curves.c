@@ -67,13 +67,9 @@ void curves_add_mean(struct curves *c, const char *line, double x, double y)
     c->n_cell++;
 }
 
-enum rc curves_commit(struct curves *c)
+enum rc curves_finish(struct curves *c, enum rc rc)
 {
-    write_cell(c);
-    return atomic_file_commit(&c->file);
-}
-
-void curves_discard(struct curves *c)
-{
-    atomic_file_discard(&c->file);
+    if (rc == RC_OK)
+        write_cell(c);
+    return atomic_file_finish(&c->file, rc);
 }

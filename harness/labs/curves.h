@@ -29,8 +29,7 @@ void curves_add_never(struct curves *c, const char *line, double x);
 /* Add the next point of a line with too many points for a picture. Points whose x, above 0, is less than a tenth above
  * that of the first of them become one point, their mean. Values that are not numbers are skipped. */
 void curves_add_mean(struct curves *c, const char *line, double x, double y);
-/* RC_IO: there is no file. */
-enum rc curves_commit(struct curves *c) MUST_CHECK;
-void curves_discard(struct curves *c); /* no-op when not open or committed */
+/* atomic_file_finish() of the table. */
+enum rc curves_finish(struct curves *c, enum rc rc) MUST_CHECK;
 
 #endif

@@ -194,10 +194,8 @@ static enum rc write_paths(const struct stage *s, const struct lab_env *env)
     for (int w = 0; w < s->run.n_workers; w++)
         for (size_t i = 0; i < s->run.n_points; i++)
             write_place(file.stream, s, w, i, i < N_FIRST ? "begin" : "rest");
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 static enum rc write_distances(const struct distribute *d)
@@ -210,10 +208,8 @@ static enum rc write_distances(const struct distribute *d)
         for (size_t i = 1; i < d->stage[k].run.n_points; i++)
             if (training_apart(&d->stage[k].run, i) > 1e-5) /* float by float: else they are one path */
                 curves_add(&to, d->stage[k].of->title, (double)i, training_apart(&d->stage[k].run, i));
-    TRY(curves_commit(&to));
 out:
-    curves_discard(&to);
-    return rc;
+    return curves_finish(&to, rc);
 }
 
 static enum rc show_stage(const struct distribute *d, struct stage *s, struct lesson *l)
@@ -344,10 +340,8 @@ static enum rc write_page(struct distribute *d)
     lesson_say_histories(&l, d->n_workers);
     tell_questions(&l);
     tell_commands(d, &l);
-    TRY(lesson_commit(&l));
 out:
-    lesson_discard(&l);
-    return rc;
+    return lesson_finish(&l, rc);
 }
 
 /* --without: the whole recipe but for this. */

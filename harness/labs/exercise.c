@@ -106,9 +106,8 @@ enum rc exercise_write(const struct exercise *e, const char *path, bool may_repl
     TRY(atomic_file_open(&file, path));
     while (getline(&line, &line_bytes, from) >= 0)
         write_line(file.stream, e, line);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
+    rc = atomic_file_finish(&file, rc);
     free(line);
     if (from)
         (void)fclose(from);

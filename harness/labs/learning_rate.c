@@ -281,10 +281,8 @@ static enum rc write_losses(const struct learning_rate *r, const char *name, int
         snprintf(line, sizeof line, "%d workers", crowd[k]);
         add_windows(&to, line, r->window[run_of(k, w)]);
     }
-    TRY(curves_commit(&to));
 out:
-    curves_discard(&to);
-    return rc;
+    return curves_finish(&to, rc);
 }
 
 static enum rc write_targets(const struct learning_rate *r, const char *name, bool by_time)
@@ -303,10 +301,8 @@ static enum rc write_targets(const struct learning_rate *r, const char *name, bo
                 curves_add(&to, way[w].name, crowd[k], by_time ? t->seconds_s : t->samples_count);
         }
     }
-    TRY(curves_commit(&to));
 out:
-    curves_discard(&to);
-    return rc;
+    return curves_finish(&to, rc);
 }
 
 /* What the pictures of losses show, with the figures of the runs. */
@@ -519,10 +515,8 @@ static enum rc write_page(const struct learning_rate *r)
     for (int i = 0; i < N_RUNS; i++)
         lesson_command(&l, r->record[i].command);
     lesson_text(&l, "Those of several workers ran with --seed 2, 3, 4 and 5, too.");
-    TRY(lesson_commit(&l));
 out:
-    lesson_discard(&l);
-    return rc;
+    return lesson_finish(&l, rc);
 }
 
 static enum rc learning_rate_run(const struct lab_env *env)

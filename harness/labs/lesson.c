@@ -180,12 +180,7 @@ void lesson_commands(struct lesson *l, const char *const *command)
         lesson_command(l, *command);
 }
 
-enum rc lesson_commit(struct lesson *l)
+enum rc lesson_finish(struct lesson *l, enum rc rc)
 {
-    return html_commit(&l->page);
-}
-
-void lesson_discard(struct lesson *l)
-{
-    html_discard(&l->page);
+    return html_finish(&l->page, rc);
 }

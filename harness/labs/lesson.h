@@ -61,8 +61,7 @@ void lesson_questions(struct lesson *l, const char *const *question, const char 
 void lesson_command(struct lesson *l, const char *command);
 /* A heading and all commands that were run; NULL-terminated. On the page only. */
 void lesson_commands(struct lesson *l, const char *const *command);
-/* RC_IO: there is no page. */
-enum rc lesson_commit(struct lesson *l) MUST_CHECK;
-void lesson_discard(struct lesson *l); /* no-op when not open or committed */
+/* html_finish() of the page. */
+enum rc lesson_finish(struct lesson *l, enum rc rc) MUST_CHECK;
 
 #endif

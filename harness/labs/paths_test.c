@@ -223,7 +223,7 @@ UNIT_TEST(curves_are_written)
     curves_add_mean(&c, "m", 105, NAN);
     curves_add_mean(&c, "m", 111, 5);
     curves_add_mean(&c, "n", 112, 7);
-    assert_int_equal(curves_commit(&c), RC_OK);
+    assert_int_equal(curves_finish(&c, RC_OK), RC_OK);
     snprintf(path, sizeof path, "%s/t.tsv", folder);
     f = fopen(path, "re");
     assert_non_null(f);

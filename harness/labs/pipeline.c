@@ -111,10 +111,8 @@ static enum rc write_profile(const struct pipeline *l)
 
     TRY(lesson_file(&file, l->env, pipeline_kind[PIPELINE_EQUAL].profile));
     fputs(pipeline_profile, file.stream);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* Of a network a record says, too, how many micro-batches each stage has held: the spans must say the same. */
@@ -205,10 +203,8 @@ static enum rc write_schedule(const struct pipeline *l, int k, const char *name)
     for (int c = 0; c < PIPELINE_COUNTS; c++)
         for (int w = 0; w < PIPELINE_SCHEDULES; w++)
             write_spans(file.stream, &l->run[k][c][w], pipeline_count[c], pipeline_way[w].name);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 static enum rc write_bubble(const struct pipeline *l)
@@ -226,10 +222,8 @@ static enum rc write_bubble(const struct pipeline *l)
             for (int c = 0; c < PIPELINE_COUNTS; c++)
                 fprintf(file.stream, "%s, %s\tpoint\t%d\t%.9g\n", pipeline_kind[k].shown, pipeline_way[w].name,
                         pipeline_count[c], 100 * l->run[k][c][w].bubble_ratio);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* What the first stage holds, from one change to the next: a step of a line for each. */
@@ -258,10 +252,8 @@ static enum rc write_held(const struct pipeline *l)
     TRY(curves_open(&to, l->env, "held"));
     for (int w = 0; w < PIPELINE_SCHEDULES; w++)
         add_held(&to, &l->run[PIPELINE_EQUAL][DRAWN][w], pipeline_way[w].name);
-    TRY(curves_commit(&to));
 out:
-    curves_discard(&to);
-    return rc;
+    return curves_finish(&to, rc);
 }
 
 static enum rc write_memory(const struct pipeline *l)
@@ -276,10 +268,8 @@ static enum rc write_memory(const struct pipeline *l)
             fprintf(file.stream, "%s\t%d\t%.9g\t%.9g\n", pipeline_way[w].name, pipeline_count[c],
                     pipeline_step_ms(&l->run[PIPELINE_NETWORK][c][w]),
                     1e-6 * pipeline_bytes_most(&l->run[PIPELINE_NETWORK][c][w]));
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 static enum rc write_figures(const struct pipeline *l)
@@ -304,10 +294,8 @@ static enum rc write_figures(const struct pipeline *l)
                     fprintf(file.stream, ",%.0f", r->n_bytes[s]);
                 fputs("\n", file.stream);
             }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* Write the tables of all pictures, and pipeline.csv. RC_IO. */
@@ -504,10 +492,8 @@ static enum rc write_page(const struct pipeline *l)
     TRY(show_network(l, &lesson));
     lesson_questions(&lesson, question, next);
     lesson_commands(&lesson, commands);
-    TRY(lesson_commit(&lesson));
 out:
-    lesson_discard(&lesson);
-    return rc;
+    return lesson_finish(&lesson, rc);
 }
 
 static enum rc pipeline_run(const struct lab_env *env)

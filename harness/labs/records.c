@@ -220,10 +220,8 @@ enum rc training_record_write_curve(const struct training_record *r, const struc
     fputs("time_s,samples_count,loss\n", file.stream);
     for (size_t i = 0; i < r->n_points; i++)
         fprintf(file.stream, "%.9f,%.17g,%.17g\n", r->point[i].time_s, r->point[i].samples_count, r->point[i].loss);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* --- outcome --- */

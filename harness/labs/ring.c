@@ -159,10 +159,8 @@ static enum rc write_steps(const struct ring *l)
             fprintf(file.stream, "%d\tsend\t%d\t%d\t%d\t0\tchunk %d\n", k + 1, r, m->to, m->chunk, m->chunk);
         }
     }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 static enum rc write_bytes(const struct ring *l)
@@ -189,14 +187,10 @@ static enum rc write_bytes(const struct ring *l)
                     (double)sum->busiest_bytes / l->gradient_bytes);
             fprintf(took.stream, "%s\tmeasured\t%d\t%.9g\n", ways[w].name, counts[c], 1e3 * sum->took_s);
         }
-    TRY(atomic_file_commit(&csv));
-    TRY(atomic_file_commit(&bytes));
-    TRY(atomic_file_commit(&took));
 out:
-    atomic_file_discard(&csv);
-    atomic_file_discard(&bytes);
-    atomic_file_discard(&took);
-    return rc;
+    rc = atomic_file_finish(&csv, rc);
+    rc = atomic_file_finish(&bytes, rc);
+    return atomic_file_finish(&took, rc);
 }
 
 /* --- what is shown --- */
@@ -362,10 +356,8 @@ static enum rc write_page(const struct ring *l)
     TRY(show_bytes(l, &lesson));
     lesson_questions(&lesson, question, next);
     lesson_commands(&lesson, commands);
-    TRY(lesson_commit(&lesson));
 out:
-    lesson_discard(&lesson);
-    return rc;
+    return lesson_finish(&lesson, rc);
 }
 
 static enum rc ring_run(const struct lab_env *env)

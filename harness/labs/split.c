@@ -157,10 +157,8 @@ static enum rc write_errors(const struct split_lab *s)
     for (int i = 0; i < N_SPLITS; i++)
         for (int k = 0; k < N_PERIODS; k++)
             curves_add(&to, splits[i], periods[k], wrong_percent(&s->local[i][k]));
-    TRY(curves_commit(&to));
 out:
-    curves_discard(&to);
-    return rc;
+    return curves_finish(&to, rc);
 }
 
 static void fill_errors(struct table *t, const struct split_lab *s)
@@ -216,10 +214,8 @@ static enum rc write_loads(const struct split_lab *s)
             const double of[3] = { o->worker[0].compute_s, o->worker[1].compute_s, o->worker[1].wait_s };
             curves_add(&to, line[k], shares[i], 1e6 * of[k]);
         }
-    TRY(curves_commit(&to));
 out:
-    curves_discard(&to);
-    return rc;
+    return curves_finish(&to, rc);
 }
 
 static void add_load(struct table *t, const struct training_record *o, int share)
@@ -341,10 +337,8 @@ static enum rc write_page(const struct split_lab *s)
     TRY(show_loads(s, &l));
     tell_questions(&l);
     tell_commands(s, &l);
-    TRY(lesson_commit(&l));
 out:
-    lesson_discard(&l);
-    return rc;
+    return lesson_finish(&l, rc);
 }
 
 static enum rc split_lab_run(const struct lab_env *env)

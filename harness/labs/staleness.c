@@ -150,10 +150,8 @@ static enum rc write_crowds(const struct staleness_lab *s, const struct crowds *
         snprintf(line, sizeof line, "%d worker%s", crowd[k], crowd[k] == 1 ? "" : "s");
         add_path(&to, s, of_repaired ? &c->repaired[k] : &c->plain[k], line, by_time);
     }
-    TRY(curves_commit(&to));
 out:
-    curves_discard(&to);
-    return rc;
+    return curves_finish(&to, rc);
 }
 
 static enum rc write_staleness(const struct staleness_lab *s, const struct crowds *c)
@@ -167,10 +165,8 @@ static enum rc write_staleness(const struct staleness_lab *s, const struct crowd
         fprintf(file.stream, "workers - 1\tformula\t%d\t%d\n", crowd[k], crowd[k] - 1);
     for (int k = 1; k < N_CROWDS; k++)
         fprintf(file.stream, "measured, mean of all gradients\tpoint\t%d\t%.9g\n", crowd[k], c->staleness_count[k]);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* Where a path ended; empty: it was not gone. */
@@ -347,10 +343,8 @@ static enum rc write_page(const struct staleness_lab *s, const struct crowds *c,
     lesson_heading(&l, "What was run");
     for (size_t i = 0; i < s->n_runs; i++)
         lesson_command(&l, s->record[i].command);
-    TRY(lesson_commit(&l));
 out:
-    lesson_discard(&l);
-    return rc;
+    return lesson_finish(&l, rc);
 }
 
 static enum rc staleness_run(const struct lab_env *env)

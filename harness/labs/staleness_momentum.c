@@ -102,10 +102,8 @@ static enum rc write_curves(const struct momentum_part *m, const struct lab_env 
         for (int t = 0; t < N_FITTED; t++)
             curves_add(&to, name[shown], t, deviation[t].offset);
     }
-    TRY(curves_commit(&to));
 out:
-    curves_discard(&to);
-    return rc;
+    return curves_finish(&to, rc);
 }
 
 static enum rc show_table(const struct momentum_part *m, struct lesson *l)

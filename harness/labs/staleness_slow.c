@@ -108,10 +108,8 @@ static enum rc write_curves(const struct slow_part *p, const struct lab_env *env
                 curves_add_never(&to, way[k].rule, ratio[i]);
             else
                 curves_add(&to, way[k].rule, ratio[i], p->time_s[k][i]);
-    TRY(curves_commit(&to));
 out:
-    curves_discard(&to);
-    return rc;
+    return curves_finish(&to, rc);
 }
 
 enum rc slow_part_show(const struct slow_part *p, struct lesson *l)

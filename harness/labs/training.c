@@ -137,10 +137,8 @@ static enum rc write_history(const struct training_path *t, const struct lab_env
         const struct path_point *p = &t->point[(size_t)worker * t->n_points + i];
         fprintf(file.stream, "%.9g\n", is_slope ? p->slope : p->offset);
     }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 enum rc training_histories(const struct training_path *t, const struct lab_env *env)

@@ -206,12 +206,9 @@ static enum rc write_ways(const struct why_not *l)
         for (int k = 0; k < N_STARTS; k++)
             fprintf(tsv.stream, "%s\tlaunch\t%.9g\n", w->name, l->start_s[i < N_COUNTS ? i : 0][k] + w->to_target_s);
     }
-    TRY(atomic_file_commit(&csv));
-    TRY(atomic_file_commit(&tsv));
 out:
-    atomic_file_discard(&csv);
-    atomic_file_discard(&tsv);
-    return rc;
+    rc = atomic_file_finish(&csv, rc);
+    return atomic_file_finish(&tsv, rc);
 }
 
 /* The gain of several workers where the same training took so long alone. */
@@ -228,10 +225,8 @@ static enum rc write_lengths(const struct why_not *l)
             fprintf(file.stream, "%s\tformula\t%g\t%.9g\n", named[i], t,
                     (l->way[0].start_s + t) / (l->way[i].start_s + t / speedup));
         }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* --- what is shown --- */
@@ -349,10 +344,8 @@ static enum rc write_page(const struct why_not *l)
                        4));
     lesson_questions(&lesson, question, next);
     lesson_commands(&lesson, commands);
-    TRY(lesson_commit(&lesson));
 out:
-    lesson_discard(&lesson);
-    return rc;
+    return lesson_finish(&lesson, rc);
 }
 
 static enum rc why_not_run(const struct lab_env *env)

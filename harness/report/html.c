@@ -286,17 +286,14 @@ out:
     return rc;
 }
 
-enum rc html_commit(struct html *page)
+enum rc html_finish(struct html *page, enum rc rc)
 {
-    fputs("</main>\n", page->file.stream);
-    write_part(page->file.stream, "script", html_script, page->own_script);
-    fputs("</body>\n</html>\n", page->file.stream);
-    return atomic_file_commit(&page->file);
-}
-
-void html_discard(struct html *page)
-{
-    atomic_file_discard(&page->file);
+    if (rc == RC_OK) {
+        fputs("</main>\n", page->file.stream);
+        write_part(page->file.stream, "script", html_script, page->own_script);
+        fputs("</body>\n</html>\n", page->file.stream);
+    }
+    return atomic_file_finish(&page->file, rc);
 }
 
 /* --- tables --- */

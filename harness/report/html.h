@@ -8,7 +8,7 @@
  *   W2  The page's own policy admits its scripts and styles by their digests (one each, plus those of
  *       html_open_with()), and pictures inside the page. So even text that bypasses W1 can load or run nothing.
  *       Pictures are separate documents (data: URLs): nothing in them is part of the page.
- *   W3  No file is at the path until html_commit() (file.h).
+ *   W3  No file is at the path until html_finish() (file.h).
  *   W4  A cell of a right-aligned column sorts by the number at its start, prefix (k M G) included. The rest of the
  *       cell is ignored: "1.2 M" sorts above "900 k", "51 % (49 .. 52)" by 51. "2 of 10" is a number only in a column
  *       whose other cells have this form. Cells without a number come last, in either direction.
@@ -34,10 +34,9 @@ enum rc html_open(struct html *page, const char *path, const char *title) MUST_C
  */
 enum rc html_open_with(struct html *page, const char *path, const char *title, const char *style,
                        const char *script) MUST_CHECK;
-/* Put the page at its path (report.W3). RC_IO: nothing new is at path. */
-enum rc html_commit(struct html *page) MUST_CHECK;
-/* No-op if the page is not open or already committed. */
-void html_discard(struct html *page);
+/* If rc is RC_OK, put the page at its path (report.W3); RC_IO: nothing new is at path. Otherwise drop the page, if it is
+ * open, and return rc. */
+enum rc html_finish(struct html *page, enum rc rc) MUST_CHECK;
 
 /* Write text, escaped (report.W1). */
 void html_text(FILE *to, const char *text);

@@ -137,7 +137,7 @@ KIT_TEST(a_page_admits_its_own_parts_alone)
     assert_int_equal(html_open(&page, path, "a </title><script>x</script> & b"), RC_OK);
     html_element(page.file.stream, "p", NULL, "<script>alert(1)</script>");
     assert_int_equal(access(path, F_OK), -1); /* report.W3 */
-    assert_int_equal(html_commit(&page), RC_OK);
+    assert_int_equal(html_finish(&page, RC_OK), RC_OK);
     const char *text = kit_read(k, "report.html");
     assert_non_null(text);
     assert_int_equal(kit_count_files(k), 1);
@@ -170,7 +170,7 @@ KIT_TEST(a_page_admits_own_parts_beside)
     struct html page;
 
     assert_int_equal(html_open_with(&page, kit_path(k, "report.html"), "a", own_style, own_script), RC_OK);
-    assert_int_equal(html_commit(&page), RC_OK);
+    assert_int_equal(html_finish(&page, RC_OK), RC_OK);
     const char *text = kit_read(k, "report.html");
     assert_non_null(text);
     for (int i = 0; i < 2; i++) {
@@ -195,11 +195,11 @@ KIT_TEST(a_page_that_is_given_up_leaves_nothing)
     struct html page;
 
     assert_int_equal(html_open(&page, kit_path(k, "report.html"), "a"), RC_OK);
-    html_discard(&page);
-    html_discard(&page);
+    assert_int_equal(html_finish(&page, RC_INVAL), RC_INVAL);
+    assert_int_equal(html_finish(&page, RC_INVAL), RC_INVAL);
     assert_int_equal(kit_count_files(k), 0);
     assert_int_equal(html_open(&page, kit_path(k, "no/folder.html"), "a"), RC_INVAL);
-    html_discard(&page);
+    assert_int_equal(html_finish(&page, RC_INVAL), RC_INVAL);
 }
 
 /* --- report.W4 --- */

@@ -219,10 +219,8 @@ static enum rc write_file(const char *path, const struct timeline_rank *rank, in
         TRY(print_rank(&events, &rank[r]));
     }
     fputs("]}\n", file.stream);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 enum rc timeline_write(const char *path, const struct timeline_rank *rank, int n_ranks, bool is_virtual,

@@ -82,10 +82,8 @@ enum rc messages_write(const char *path, const struct train_result *result)
     for (int r = 0; r < result->n_ranks; r++)
         for (uint64_t i = 0; i < result->n_messages[r]; i++)
             write_row(file.stream, result->rank[r].number, m++, first_ns);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* --- before the run: how many there will be --- */

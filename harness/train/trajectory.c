@@ -50,10 +50,8 @@ enum rc trajectory_write(const char *path, const struct train_job *job, const st
     for (int w = 0; w < result->n_workers && result->n_steps > 0; w++)
         for (size_t step = 0; step <= result->n_steps; step++)
             write_row(file.stream, job, result, w, step);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* --- the parameters that each step of a worker begins with --- */

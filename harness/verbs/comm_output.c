@@ -133,10 +133,8 @@ static enum rc write_points(const struct comm_output *out, const char *path)
         fprintf(file.stream, "%s\t%s\t%zu\t%.9g\t%.9g\t%.9g\n", p.line, p.is_ceiling ? "ceiling" : "measured",
                 p.n_bytes, gb / p.time_s, gb / p.high_s, gb / p.low_s);
     }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* path: as it was checked. */

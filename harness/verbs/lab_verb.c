@@ -52,9 +52,8 @@ static enum rc copy(const char *to, const char *from)
             FAIL(RC_IO, "%s: cannot be written: %s", to, strerror(errno));
     if (ferror(source))
         FAIL(RC_IO, "%s: cannot be read: %s", from, strerror(errno));
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
+    rc = atomic_file_finish(&file, rc);
     if (source)
         fclose(source);
     return rc;

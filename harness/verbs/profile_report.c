@@ -351,10 +351,8 @@ static enum rc write_points(const struct layer_timing *m, const struct report_ab
         fprintf(file.stream, "%s\t%.17g\t%.17g\t%.17g\t%s\n", kind_name(n), layer_flops(l) / layer_bytes(l),
                 layer_flops(l) / layer_ns(l), layer_ns(l) / all_ns, n->name);
     }
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 enum rc profile_draw(const struct layer_timing *m, const struct report_about *about, const char *path)

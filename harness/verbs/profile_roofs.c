@@ -172,9 +172,8 @@ enum rc roofs_add(const char *dir, const struct layer_timing *m, const struct re
     TRY(read_table(&unused, dir, key, file.stream));
     for (int i = 0; i < m->n_roofs; i++)
         fprintf(file.stream, "%s\t%.17g\t%.17g\n", key, m->roof[i].flops_per_s * 1e-9, m->roof[i].bytes_per_s * 1e-9);
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
+    rc = atomic_file_finish(&file, rc);
     unlock_folder(lock);
     return rc;
 }

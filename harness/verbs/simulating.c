@@ -72,10 +72,8 @@ enum rc simulating_print_into(enum rc (*print)(const void *what, FILE *to), cons
 
     TRY(atomic_file_open(&file, path));
     TRY(print(what, file.stream));
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 enum rc simulating_tell_folder(const char *out)

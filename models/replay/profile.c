@@ -270,10 +270,8 @@ enum rc profile_save(const struct profile *p, const char *path)
 
     TRY(atomic_file_open(&file, path));
     TRY(write_profile(file.stream, p, path));
-    TRY(atomic_file_commit(&file));
 out:
-    atomic_file_discard(&file);
-    return rc;
+    return atomic_file_finish(&file, rc);
 }
 
 /* The network that a profile was recorded of. */
