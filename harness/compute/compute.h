@@ -276,6 +276,41 @@ struct compute_env {                                       /* a zeroed one is va
 
 enum { COMPUTE_EVENTS = 16, COMPUTE_STAMPS = 4096, COMPUTE_ALIGN_BYTES = 256, COMPUTE_DEVICE_ID_BYTES = 32 };
 
+/* The operations, each with its arguments behind the struct compute: what backends and wrappers are declared by. Those of
+ * a device, and those for backends with host_memory; round() is declared apart, as its wrapper has an argument more. */
+#define COMPUTE_DEVICE_OPERATIONS(X)                                                            \
+    X(gemm, const struct gemm *op)                                                              \
+    X(conv, const struct conv_forward *op)                                                      \
+    X(conv_input_grad, const struct conv_input_grad *op)                                        \
+    X(conv_weight_grad, const struct conv_weight_grad *op)                                      \
+    X(conv_bias_grad, const struct conv_bias_grad *op)                                          \
+    X(batch_norm, const struct batch_norm_forward *op)                                          \
+    X(batch_norm_fold, const struct batch_norm_fold *op)                                        \
+    X(batch_norm_grad, const struct batch_norm_grad *op)                                        \
+    X(max_pool, const struct pool_forward *op)                                                  \
+    X(max_pool_grad, const struct pool_grad *op)                                                \
+    X(avg_pool, const struct pool_forward *op)                                                  \
+    X(avg_pool_grad, const struct pool_grad *op)                                                \
+    X(adaptive_pool, const struct pool_forward *op)                                             \
+    X(adaptive_pool_grad, const struct pool_grad *op)                                           \
+    X(softmax_xent, const struct softmax_xent *op)                                              \
+    X(dropout, float *x, size_t n, float keep_ratio, uint64_t key)                              \
+    X(swap_axes, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner)           \
+    X(bias_add, float *y, const float *bias, size_t outer, size_t n, size_t inner)              \
+    X(bias_grad, float *dbias, const float *dy, size_t outer, size_t n, size_t inner)           \
+    X(relu_grad, float *dx, const float *x, size_t n)                                           \
+    X(mean_square, double *mean_loss, float *dy, const float *y, const float *target, size_t n) \
+    X(zero, float *x, size_t n)                                                                 \
+    X(accumulate, float *y, const float *x, size_t n)                                           \
+    X(sgd_step, float *p, float *v, const float *g, size_t n, const struct sgd *s)              \
+    X(adagrad_step, float *p, float *sum, const float *g, size_t n, const struct adagrad *s)    \
+    X(adam_step, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s)
+#define COMPUTE_OPERATIONS(X)                                                     \
+    COMPUTE_DEVICE_OPERATIONS(X)                                                  \
+    X(sum_arrays, const struct sum_arrays *op)                                    \
+    X(narrow, uint16_t *to, const float *from, size_t n, enum wire_format format) \
+    X(widen, float *to, const uint16_t *from, size_t n, enum wire_format format, bool add)
+
 /* Operations: NULL in a backend that touches no memory. The wrappers below skip NULL ones; with gemm_only they skip all
  * but GEMMs and convolutions. */
 struct compute_backend {
@@ -453,37 +488,10 @@ void compute_wait_event(struct compute *c, int k);
  * bytes. A convolution is the flops of its GEMM and the bytes of its input, output and weight once each. Element-wise
  * operations are the bytes read and written. Only shapes count, never whether an array is NULL, so all backends count
  * the same. Gradients of the losses always count; velocity counts if momentum is not 0. */
-void compute_gemm(struct compute *c, const struct gemm *op);
-void compute_conv(struct compute *c, const struct conv_forward *op);
-void compute_conv_input_grad(struct compute *c, const struct conv_input_grad *op);
-void compute_conv_weight_grad(struct compute *c, const struct conv_weight_grad *op);
-void compute_conv_bias_grad(struct compute *c, const struct conv_bias_grad *op);
-void compute_batch_norm(struct compute *c, const struct batch_norm_forward *op);
-void compute_batch_norm_fold(struct compute *c, const struct batch_norm_fold *op);
-void compute_batch_norm_grad(struct compute *c, const struct batch_norm_grad *op);
-void compute_max_pool(struct compute *c, const struct pool_forward *op);
-void compute_max_pool_grad(struct compute *c, const struct pool_grad *op);
-void compute_avg_pool(struct compute *c, const struct pool_forward *op);
-void compute_avg_pool_grad(struct compute *c, const struct pool_grad *op);
-void compute_adaptive_pool(struct compute *c, const struct pool_forward *op);
-void compute_adaptive_pool_grad(struct compute *c, const struct pool_grad *op);
-void compute_softmax_xent(struct compute *c, const struct softmax_xent *op);
-void compute_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
-void compute_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
-void compute_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
-void compute_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
-void compute_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
-void compute_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target,
-                         size_t n);
-void compute_zero(struct compute *c, float *x, size_t n);
-void compute_accumulate(struct compute *c, float *y, const float *x, size_t n);
-void compute_sum_arrays(struct compute *c, const struct sum_arrays *op);
-void compute_narrow(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format);
-void compute_widen(struct compute *c, float *to, const uint16_t *from, size_t n, enum wire_format format, bool add);
+#define X(name, ...) void compute_##name(struct compute *c, __VA_ARGS__);
+COMPUTE_OPERATIONS(X)
+#undef X
 /* has_residual: count the work with a residual. */
 void compute_round(struct compute *c, float *x, float *residual, size_t n, enum wire_format format, bool has_residual);
-void compute_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
-void compute_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
-void compute_adam_step(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
 
 #endif

@@ -102,35 +102,9 @@ bool cpu_onednn_bf16(const struct blas *g);
 bool cpu_onednn_sgemm(const struct blas *g);
 
 /* The operations of struct compute_backend. */
-void cpu_gemm(struct compute *c, const struct gemm *op);
-void cpu_conv(struct compute *c, const struct conv_forward *op);
-void cpu_conv_input_grad(struct compute *c, const struct conv_input_grad *op);
-void cpu_conv_weight_grad(struct compute *c, const struct conv_weight_grad *op);
-void cpu_conv_bias_grad(struct compute *c, const struct conv_bias_grad *op);
-void cpu_batch_norm(struct compute *c, const struct batch_norm_forward *op);
-void cpu_batch_norm_fold(struct compute *c, const struct batch_norm_fold *op);
-void cpu_batch_norm_grad(struct compute *c, const struct batch_norm_grad *op);
-void cpu_max_pool(struct compute *c, const struct pool_forward *op);
-void cpu_max_pool_grad(struct compute *c, const struct pool_grad *op);
-void cpu_avg_pool(struct compute *c, const struct pool_forward *op);
-void cpu_avg_pool_grad(struct compute *c, const struct pool_grad *op);
-void cpu_adaptive_pool(struct compute *c, const struct pool_forward *op);
-void cpu_adaptive_pool_grad(struct compute *c, const struct pool_grad *op);
-void cpu_softmax_xent(struct compute *c, const struct softmax_xent *op);
-void cpu_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
-void cpu_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
-void cpu_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
-void cpu_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
-void cpu_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
-void cpu_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target, size_t n);
-void cpu_zero(struct compute *c, float *x, size_t n);
-void cpu_accumulate(struct compute *c, float *y, const float *x, size_t n);
-void cpu_sum_arrays(struct compute *c, const struct sum_arrays *op);
-void cpu_narrow(struct compute *c, uint16_t *to, const float *from, size_t n, enum wire_format format);
-void cpu_widen(struct compute *c, float *to, const uint16_t *from, size_t n, enum wire_format format, bool add);
+#define X(name, ...) void cpu_##name(struct compute *c, __VA_ARGS__);
+COMPUTE_OPERATIONS(X)
+#undef X
 void cpu_round_narrow(struct compute *c, float *x, float *residual, size_t n, enum wire_format format);
-void cpu_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
-void cpu_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
-void cpu_adam_step(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
 
 #endif

@@ -137,32 +137,8 @@ void cuda_results_fetch(struct cuda_compute *c);
 void cuda_fill_random(struct cuda_compute *c, void *memory, size_t n_bytes);
 
 /* gemm.c, conv.c, layers.c, values.c: the operations of struct compute_backend. */
-void cuda_op_gemm(struct compute *c, const struct gemm *op);
-void cuda_op_conv(struct compute *c, const struct conv_forward *op);
-void cuda_op_conv_input_grad(struct compute *c, const struct conv_input_grad *op);
-void cuda_op_conv_weight_grad(struct compute *c, const struct conv_weight_grad *op);
-void cuda_op_conv_bias_grad(struct compute *c, const struct conv_bias_grad *op);
-void cuda_op_batch_norm(struct compute *c, const struct batch_norm_forward *op);
-void cuda_op_batch_norm_fold(struct compute *c, const struct batch_norm_fold *op);
-void cuda_op_batch_norm_grad(struct compute *c, const struct batch_norm_grad *op);
-void cuda_op_max_pool(struct compute *c, const struct pool_forward *op);
-void cuda_op_max_pool_grad(struct compute *c, const struct pool_grad *op);
-void cuda_op_avg_pool(struct compute *c, const struct pool_forward *op);
-void cuda_op_avg_pool_grad(struct compute *c, const struct pool_grad *op);
-void cuda_op_adaptive_pool(struct compute *c, const struct pool_forward *op);
-void cuda_op_adaptive_pool_grad(struct compute *c, const struct pool_grad *op);
-void cuda_op_softmax_xent(struct compute *c, const struct softmax_xent *op);
-void cuda_op_dropout(struct compute *c, float *x, size_t n, float keep_ratio, uint64_t key);
-void cuda_op_swap_axes(struct compute *c, float *out, const float *in, size_t n_a, size_t n_b, size_t n_inner);
-void cuda_op_bias_add(struct compute *c, float *y, const float *bias, size_t outer, size_t n, size_t inner);
-void cuda_op_bias_grad(struct compute *c, float *dbias, const float *dy, size_t outer, size_t n, size_t inner);
-void cuda_op_relu_grad(struct compute *c, float *dx, const float *x, size_t n);
-void cuda_op_mean_square(struct compute *c, double *mean_loss, float *dy, const float *y, const float *target,
-                         size_t n);
-void cuda_op_zero(struct compute *c, float *x, size_t n);
-void cuda_op_accumulate(struct compute *c, float *y, const float *x, size_t n);
-void cuda_op_sgd_step(struct compute *c, float *p, float *v, const float *g, size_t n, const struct sgd *s);
-void cuda_op_adagrad_step(struct compute *c, float *p, float *sum, const float *g, size_t n, const struct adagrad *s);
-void cuda_op_adam_step(struct compute *c, float *p, float *m, float *v, const float *g, size_t n, const struct adam *s);
+#define X(name, ...) void cuda_op_##name(struct compute *c, __VA_ARGS__);
+COMPUTE_DEVICE_OPERATIONS(X)
+#undef X
 
 #endif
