@@ -219,36 +219,23 @@ static void run_fold(const struct run *r, const struct op *op, const struct node
     compute_batch_norm_fold(r->compute, &call);
 }
 
-static struct pool_forward pool_of(const struct run *r, const struct op *op, const struct node *n)
+/* OP_MAX_POOL, OP_AVG_POOL, OP_ADAPTIVE_POOL */
+static void run_pool(const struct run *r, const struct op *op, const struct node *n)
 {
-    return (struct pool_forward){ .window = window_of(r, n),
-                                  .out_h = n->out_h,
-                                  .out_w = n->out_w,
-                                  .y = output_of(r, op, OPERAND_OUT),
-                                  .y_packed = packed_of(r, op->v[OPERAND_OUT_PACKED]),
-                                  .argmax = array_of(r, op->v[OPERAND_ARGMAX]),
-                                  .x = input_of(r, op, OPERAND_IN) };
-}
+    const struct pool_forward call = { .window = window_of(r, n),
+                                       .out_h = n->out_h,
+                                       .out_w = n->out_w,
+                                       .y = output_of(r, op, OPERAND_OUT),
+                                       .y_packed = packed_of(r, op->v[OPERAND_OUT_PACKED]),
+                                       .argmax = array_of(r, op->v[OPERAND_ARGMAX]),
+                                       .x = input_of(r, op, OPERAND_IN) };
 
-static void run_max_pool(const struct run *r, const struct op *op, const struct node *n)
-{
-    const struct pool_forward call = pool_of(r, op, n);
-
-    compute_max_pool(r->compute, &call);
-}
-
-static void run_avg_pool(const struct run *r, const struct op *op, const struct node *n)
-{
-    const struct pool_forward call = pool_of(r, op, n);
-
-    compute_avg_pool(r->compute, &call);
-}
-
-static void run_adaptive_pool(const struct run *r, const struct op *op, const struct node *n)
-{
-    const struct pool_forward call = pool_of(r, op, n);
-
-    compute_adaptive_pool(r->compute, &call);
+    if (op->kind == OP_MAX_POOL)
+        compute_max_pool(r->compute, &call);
+    else if (op->kind == OP_AVG_POOL)
+        compute_avg_pool(r->compute, &call);
+    else
+        compute_adaptive_pool(r->compute, &call);
 }
 
 /* The same mask for the activation and for its gradient. */
@@ -357,36 +344,23 @@ static void run_input_grad(const struct run *r, const struct op *op, const struc
     compute_conv_input_grad(r->compute, &call);
 }
 
-static struct pool_grad pool_grad_of(const struct run *r, const struct op *op, const struct node *n)
+/* OP_MAX_POOL_GRAD, OP_AVG_POOL_GRAD, OP_ADAPTIVE_POOL_GRAD */
+static void run_pool_grad(const struct run *r, const struct op *op, const struct node *n)
 {
-    return (struct pool_grad){ .window = window_of(r, n),
-                               .out_h = n->out_h,
-                               .out_w = n->out_w,
-                               .dx = output_of(r, op, OPERAND_OUT),
-                               .dy = input_of(r, op, OPERAND_DY),
-                               .argmax = array_of(r, op->v[OPERAND_ARGMAX]),
-                               .add = op->add };
-}
+    const struct pool_grad call = { .window = window_of(r, n),
+                                    .out_h = n->out_h,
+                                    .out_w = n->out_w,
+                                    .dx = output_of(r, op, OPERAND_OUT),
+                                    .dy = input_of(r, op, OPERAND_DY),
+                                    .argmax = array_of(r, op->v[OPERAND_ARGMAX]),
+                                    .add = op->add };
 
-static void run_max_pool_grad(const struct run *r, const struct op *op, const struct node *n)
-{
-    const struct pool_grad call = pool_grad_of(r, op, n);
-
-    compute_max_pool_grad(r->compute, &call);
-}
-
-static void run_avg_pool_grad(const struct run *r, const struct op *op, const struct node *n)
-{
-    const struct pool_grad call = pool_grad_of(r, op, n);
-
-    compute_avg_pool_grad(r->compute, &call);
-}
-
-static void run_adaptive_pool_grad(const struct run *r, const struct op *op, const struct node *n)
-{
-    const struct pool_grad call = pool_grad_of(r, op, n);
-
-    compute_adaptive_pool_grad(r->compute, &call);
+    if (op->kind == OP_MAX_POOL_GRAD)
+        compute_max_pool_grad(r->compute, &call);
+    else if (op->kind == OP_AVG_POOL_GRAD)
+        compute_avg_pool_grad(r->compute, &call);
+    else
+        compute_adaptive_pool_grad(r->compute, &call);
 }
 
 static void run_accumulate(const struct run *r, const struct op *op, const struct node *n)
@@ -399,9 +373,9 @@ static op_fn *const op_fns[N_OP_KINDS] = {
     [OP_CONV] = run_conv,
     [OP_NORM] = run_norm,
     [OP_FOLD] = run_fold,
-    [OP_MAX_POOL] = run_max_pool,
-    [OP_AVG_POOL] = run_avg_pool,
-    [OP_ADAPTIVE_POOL] = run_adaptive_pool,
+    [OP_MAX_POOL] = run_pool,
+    [OP_AVG_POOL] = run_pool,
+    [OP_ADAPTIVE_POOL] = run_pool,
     [OP_DROPOUT] = run_dropout,
     [OP_TO_ROWS] = run_to_rows,
     [OP_LOSS] = run_loss,
@@ -411,9 +385,9 @@ static op_fn *const op_fns[N_OP_KINDS] = {
     [OP_NORM_GRAD] = run_norm_grad,
     [OP_WEIGHT_GRAD] = run_weight_grad,
     [OP_INPUT_GRAD] = run_input_grad,
-    [OP_MAX_POOL_GRAD] = run_max_pool_grad,
-    [OP_AVG_POOL_GRAD] = run_avg_pool_grad,
-    [OP_ADAPTIVE_POOL_GRAD] = run_adaptive_pool_grad,
+    [OP_MAX_POOL_GRAD] = run_pool_grad,
+    [OP_AVG_POOL_GRAD] = run_pool_grad,
+    [OP_ADAPTIVE_POOL_GRAD] = run_pool_grad,
     [OP_ACCUMULATE] = run_accumulate,
     [OP_JOIN_IMAGES] = run_group_join_images,
     [OP_PART_IMAGES] = run_group_part_images,

@@ -14,6 +14,8 @@ struct arrays {
     uint8_t *argmax;
     double loss;
     size_t n_correct;
+    struct pool_forward pool;
+    struct pool_grad pool_grad;
 };
 
 static const struct conv_shape conv = { { 2, 3, 6, 5, 3, 3, 1, 1, 1, 1 }, 4 }; /* out 6 x 5 */
@@ -21,19 +23,30 @@ static const struct window pooling = { 2, 3, 6, 6, 2, 2, 2, 2, 0, 0 };         /
 static const struct batch_norm norm = { 3, 50, BATCH_NORM_EPSILON, 0.1f, true };
 static const struct sgd plain = { 0.5f, 0.0f, 0.0f, 1.0f }, heavy = { 0.5f, 0.5f, 0.0f, 1.0f };
 
-static void call_gemm(struct compute *c, struct arrays *x)
+static const struct pool_forward *pool_of(struct arrays *x)
+{
+    x->pool = (struct pool_forward){
+        .window = pooling, .out_h = 2, .out_w = 2, .y = x->f[0], .argmax = x->argmax, .x = x->f[1]
+    };
+    return &x->pool;
+}
+
+static const struct pool_grad *pool_grad_of(struct arrays *x, bool add)
+{
+    x->pool_grad = (struct pool_grad){
+        .window = pooling, .out_h = 2, .out_w = 2, .dx = x->f[0], .dy = x->f[1], .argmax = x->argmax, .add = add
+    };
+    return &x->pool_grad;
+}
+
+static void do_gemm(struct compute *c, struct arrays *x)
 {
     const struct gemm g = { .M = 4, .N = 5, .K = 6, .a = x->f[1], .b = x->f[2], .c = x->f[0] };
 
     compute_gemm(c, &g);
 }
 
-static void call_conv(struct compute *c, struct arrays *x)
-{
-    compute_conv(c, &(struct conv_forward){ .shape = conv, .y = x->f[0], .x = x->f[1], .weight = x->f[2] });
-}
-
-static void call_conv_all(struct compute *c, struct arrays *x)
+static void do_conv_all(struct compute *c, struct arrays *x)
 {
     const struct epilogue e = { x->f[3], x->f[4], x->f[5], true };
 
@@ -41,30 +54,7 @@ static void call_conv_all(struct compute *c, struct arrays *x)
                  &(struct conv_forward){ .shape = conv, .y = x->f[0], .x = x->f[1], .weight = x->f[2], .epilogue = e });
 }
 
-static void call_input_grad(struct compute *c, struct arrays *x)
-{
-    compute_conv_input_grad(
-        c, &(struct conv_input_grad){ .shape = conv, .dx = x->f[0], .dy = x->f[1], .weight = x->f[2] });
-}
-
-static void call_input_grad_add(struct compute *c, struct arrays *x)
-{
-    compute_conv_input_grad(
-        c, &(struct conv_input_grad){ .shape = conv, .dx = x->f[0], .dy = x->f[1], .weight = x->f[2], .add = true });
-}
-
-static void call_weight_grad(struct compute *c, struct arrays *x)
-{
-    compute_conv_weight_grad(
-        c, &(struct conv_weight_grad){ .shape = conv, .dweight = x->f[0], .dy = x->f[1], .x = x->f[2] });
-}
-
-static void call_conv_bias_grad(struct compute *c, struct arrays *x)
-{
-    compute_conv_bias_grad(c, &(struct conv_bias_grad){ .C = 3, .n = 50, .dbias = x->f[0], .dy = x->f[1] });
-}
-
-static void call_norm(struct compute *c, struct arrays *x)
+static void do_norm(struct compute *c, struct arrays *x)
 {
     compute_batch_norm(c, &(struct batch_norm_forward){ .shape = norm,
                                                         .z = x->f[0],
@@ -77,7 +67,7 @@ static void call_norm(struct compute *c, struct arrays *x)
                                                         .beta = x->f[7] });
 }
 
-static void call_fold(struct compute *c, struct arrays *x)
+static void do_fold(struct compute *c, struct arrays *x)
 {
     compute_batch_norm_fold(c, &(struct batch_norm_fold){ .shape = norm,
                                                           .scale = x->f[0],
@@ -88,7 +78,7 @@ static void call_fold(struct compute *c, struct arrays *x)
                                                           .running_var = x->f[5] });
 }
 
-static void call_norm_grad(struct compute *c, struct arrays *x)
+static void do_norm_grad(struct compute *c, struct arrays *x)
 {
     compute_batch_norm_grad(c, &(struct batch_norm_grad){ .shape = norm,
                                                           .dy = x->f[0],
@@ -102,95 +92,7 @@ static void call_norm_grad(struct compute *c, struct arrays *x)
                                                           .inv_std = x->f[8] });
 }
 
-static struct pool_forward pool_of(const struct arrays *x)
-{
-    return (struct pool_forward){
-        .window = pooling, .out_h = 2, .out_w = 2, .y = x->f[0], .argmax = x->argmax, .x = x->f[1]
-    };
-}
-
-static struct pool_grad pool_grad_of(const struct arrays *x, bool add)
-{
-    return (struct pool_grad){
-        .window = pooling, .out_h = 2, .out_w = 2, .dx = x->f[0], .dy = x->f[1], .argmax = x->argmax, .add = add
-    };
-}
-
-static void call_max_pool(struct compute *c, struct arrays *x)
-{
-    const struct pool_forward op = pool_of(x);
-
-    compute_max_pool(c, &op);
-}
-
-static void call_max_pool_grad(struct compute *c, struct arrays *x)
-{
-    const struct pool_grad op = pool_grad_of(x, false);
-
-    compute_max_pool_grad(c, &op);
-}
-
-static void call_max_pool_grad_add(struct compute *c, struct arrays *x)
-{
-    const struct pool_grad op = pool_grad_of(x, true);
-
-    compute_max_pool_grad(c, &op);
-}
-
-static void call_avg_pool(struct compute *c, struct arrays *x)
-{
-    const struct pool_forward op = pool_of(x);
-
-    compute_avg_pool(c, &op);
-}
-
-static void call_avg_pool_grad(struct compute *c, struct arrays *x)
-{
-    const struct pool_grad op = pool_grad_of(x, false);
-
-    compute_avg_pool_grad(c, &op);
-}
-
-static void call_adaptive_pool(struct compute *c, struct arrays *x)
-{
-    const struct pool_forward op = pool_of(x);
-
-    compute_adaptive_pool(c, &op);
-}
-
-static void call_adaptive_pool_grad(struct compute *c, struct arrays *x)
-{
-    const struct pool_grad op = pool_grad_of(x, false);
-
-    compute_adaptive_pool_grad(c, &op);
-}
-
-static void call_dropout(struct compute *c, struct arrays *x)
-{
-    compute_dropout(c, x->f[0], 50, 0.5f, 1);
-}
-
-static void call_bias_add(struct compute *c, struct arrays *x)
-{
-    compute_bias_add(c, x->f[0], x->f[1], 2, 5, 7);
-}
-
-static void call_bias_grad(struct compute *c, struct arrays *x)
-{
-    compute_bias_grad(c, x->f[0], x->f[1], 2, 5, 7);
-}
-
-static void call_swap_axes(struct compute *c, struct arrays *x)
-{
-    compute_swap_axes(c, x->f[0], x->f[1], 2, 5, 7);
-}
-
-static void call_relu_grad(struct compute *c, struct arrays *x)
-{
-    compute_relu_grad(c, x->f[0], x->f[1], 50);
-}
-
-static void call_softmax(struct compute *c, struct arrays *x)
+static void do_softmax(struct compute *c, struct arrays *x)
 {
     compute_softmax_xent(c, &(struct softmax_xent){ .B = 4,
                                                     .K = 10,
@@ -202,17 +104,7 @@ static void call_softmax(struct compute *c, struct arrays *x)
                                                     .weight = 1.0f });
 }
 
-static void call_mean_square(struct compute *c, struct arrays *x)
-{
-    compute_mean_square(c, &x->loss, x->f[0], x->f[1], x->f[2], 50);
-}
-
-static void call_zero(struct compute *c, struct arrays *x)
-{
-    compute_zero(c, x->f[0], 50);
-}
-
-static void call_sum_arrays(struct compute *c, struct arrays *x)
+static void do_sum_arrays(struct compute *c, struct arrays *x)
 {
     const float *const operand[] = { x->f[0], x->f[1], x->f[2] };
     float *const result[] = { x->f[0], x->f[1] };
@@ -221,58 +113,78 @@ static void call_sum_arrays(struct compute *c, struct arrays *x)
         c, &(struct sum_arrays){ .operand = operand, .result = result, .n_operands = 3, .n_results = 2, .n = 50 });
 }
 
-static void call_narrow(struct compute *c, struct arrays *x)
-{
-    compute_narrow(c, (uint16_t *)(void *)x->f[0], x->f[1], 50, WIRE_F16);
-}
-
-static void call_widen(struct compute *c, struct arrays *x)
-{
-    compute_widen(c, x->f[0], (const uint16_t *)(void *)x->f[1], 50, WIRE_BF16, false);
-}
-
-static void call_widen_add(struct compute *c, struct arrays *x)
-{
-    compute_widen(c, x->f[0], (const uint16_t *)(void *)x->f[1], 50, WIRE_BF16, true);
-}
-
-static void call_round(struct compute *c, struct arrays *x)
-{
-    compute_round(c, x->f[0], NULL, 50, WIRE_F16, false);
-}
-
-static void call_round_heavy(struct compute *c, struct arrays *x)
-{
-    compute_round(c, x->f[0], x->f[1], 50, WIRE_F16, true);
-}
-
-static void call_accumulate(struct compute *c, struct arrays *x)
-{
-    compute_accumulate(c, x->f[0], x->f[1], 50);
-}
-
-static void call_sgd(struct compute *c, struct arrays *x)
-{
-    compute_sgd_step(c, x->f[0], NULL, x->f[1], 50, &plain);
-}
-
-static void call_adagrad(struct compute *c, struct arrays *x)
-{
-    compute_adagrad_step(c, x->f[0], x->f[1], x->f[2], 50, &(struct adagrad){ 0.5f, 1.0f, 0.0f, 1.0f });
-}
-
-static void call_adam(struct compute *c, struct arrays *x)
-{
-    compute_adam_step(c, x->f[0], x->f[1], x->f[2], x->f[3], 50, &(struct adam){ .epsilon = 1.0f });
-}
-
-static void call_sgd_heavy(struct compute *c, struct arrays *x)
-{
-    compute_sgd_step(c, x->f[0], x->f[1], x->f[2], 50, &heavy);
-}
-
 #define CONV_FLOPS (2.0 * 4 * 60 * 27)
 #define CONV_ELEMS (180.0 + 240.0 + 108.0)
+
+/* X(id, name, flops, bytes, multiplies, has_loss, the call) */
+#define CALLS(X)                                                                                                     \
+    X(gemm, "gemm", 2.0 * 4 * 5 * 6, 0.0, true, false, do_gemm(c, x))                                                \
+    X(conv, "conv", CONV_FLOPS, 4.0 * CONV_ELEMS, true, false,                                                       \
+      compute_conv(c, &(struct conv_forward){ .shape = conv, .y = x->f[0], .x = x->f[1], .weight = x->f[2] }))       \
+    X(conv_all, "conv with an epilogue", CONV_FLOPS, 4.0 * CONV_ELEMS, true, false, do_conv_all(c, x))               \
+    X(input_grad, "conv_input_grad", CONV_FLOPS, 4.0 * CONV_ELEMS, true, false,                                      \
+      compute_conv_input_grad(                                                                                       \
+          c, &(struct conv_input_grad){ .shape = conv, .dx = x->f[0], .dy = x->f[1], .weight = x->f[2] }))           \
+    X(input_grad_add, "conv_input_grad, added", CONV_FLOPS, 4.0 * (CONV_ELEMS + 180), true, false,                   \
+      compute_conv_input_grad(c, &(struct conv_input_grad){                                                          \
+                                     .shape = conv, .dx = x->f[0], .dy = x->f[1], .weight = x->f[2], .add = true })) \
+    X(weight_grad, "conv_weight_grad", CONV_FLOPS, 4.0 * CONV_ELEMS, true, false,                                    \
+      compute_conv_weight_grad(                                                                                      \
+          c, &(struct conv_weight_grad){ .shape = conv, .dweight = x->f[0], .dy = x->f[1], .x = x->f[2] }))          \
+    X(conv_bias_grad, "conv_bias_grad", 0.0, 4.0 * (150 + 3), false, false,                                          \
+      compute_conv_bias_grad(c, &(struct conv_bias_grad){ .C = 3, .n = 50, .dbias = x->f[0], .dy = x->f[1] }))       \
+    X(norm, "batch_norm", 0.0, 4.0 * (2 * 150 + 8 * 3), false, false, do_norm(c, x))                                 \
+    X(fold, "batch_norm_fold", 0.0, 4.0 * 6 * 3, false, false, do_fold(c, x))                                        \
+    X(norm_grad, "batch_norm_grad", 0.0, 4.0 * (3 * 150 + 6 * 3), false, false, do_norm_grad(c, x))                  \
+    X(max_pool, "max_pool", 0.0, 4.0 * (216 + 54) + 54, false, false, compute_max_pool(c, pool_of(x)))               \
+    X(max_pool_grad, "max_pool_grad", 0.0, 4.0 * (216 + 54) + 54, false, false,                                      \
+      compute_max_pool_grad(c, pool_grad_of(x, false)))                                                              \
+    X(max_pool_grad_add, "max_pool_grad, added", 0.0, 4.0 * (2 * 216 + 54) + 54, false, false,                       \
+      compute_max_pool_grad(c, pool_grad_of(x, true)))                                                               \
+    X(avg_pool, "avg_pool", 0.0, 4.0 * (216 + 54), false, false, compute_avg_pool(c, pool_of(x)))                    \
+    X(avg_pool_grad, "avg_pool_grad", 0.0, 4.0 * (216 + 54), false, false,                                           \
+      compute_avg_pool_grad(c, pool_grad_of(x, false)))                                                              \
+    X(adaptive_pool, "adaptive_pool", 0.0, 4.0 * (216 + 24), false, false, compute_adaptive_pool(c, pool_of(x)))     \
+    X(adaptive_pool_grad, "adaptive_pool_grad", 0.0, 4.0 * (216 + 24), false, false,                                 \
+      compute_adaptive_pool_grad(c, pool_grad_of(x, false)))                                                         \
+    X(dropout, "dropout", 0.0, 4.0 * 2 * 50, false, false, compute_dropout(c, x->f[0], 50, 0.5f, 1))                 \
+    X(bias_add, "bias_add", 0.0, 4.0 * (2 * 2 * 5 * 7 + 5), false, false,                                            \
+      compute_bias_add(c, x->f[0], x->f[1], 2, 5, 7))                                                                \
+    X(bias_grad, "bias_grad", 0.0, 4.0 * (2 * 5 * 7 + 2 * 5), false, false,                                          \
+      compute_bias_grad(c, x->f[0], x->f[1], 2, 5, 7))                                                               \
+    X(swap_axes, "swap_axes", 0.0, 4.0 * (2 * 2 * 5 * 7), false, false,                                              \
+      compute_swap_axes(c, x->f[0], x->f[1], 2, 5, 7))                                                               \
+    X(relu_grad, "relu_grad", 0.0, 4.0 * 3 * 50, false, false, compute_relu_grad(c, x->f[0], x->f[1], 50))           \
+    X(softmax, "softmax_xent", 0.0, 4.0 * (2 * 40 + 4), false, true, do_softmax(c, x))                               \
+    X(mean_square, "mean_square", 0.0, 4.0 * 3 * 50, false, true,                                                    \
+      compute_mean_square(c, &x->loss, x->f[0], x->f[1], x->f[2], 50))                                               \
+    X(zero, "zero", 0.0, 4.0 * 50, false, false, compute_zero(c, x->f[0], 50))                                       \
+    X(accumulate, "accumulate", 0.0, 4.0 * 3 * 50, false, false, compute_accumulate(c, x->f[0], x->f[1], 50))        \
+    X(sum_arrays, "sum_arrays", 0.0, 4.0 * 5 * 50, false, false, do_sum_arrays(c, x))                                \
+    X(narrow, "narrow", 0.0, 6.0 * 50, false, false,                                                                 \
+      compute_narrow(c, (uint16_t *)(void *)x->f[0], x->f[1], 50, WIRE_F16))                                         \
+    X(widen, "widen", 0.0, 6.0 * 50, false, false,                                                                   \
+      compute_widen(c, x->f[0], (const uint16_t *)(void *)x->f[1], 50, WIRE_BF16, false))                            \
+    X(widen_add, "widen, added", 0.0, 10.0 * 50, false, false,                                                       \
+      compute_widen(c, x->f[0], (const uint16_t *)(void *)x->f[1], 50, WIRE_BF16, true))                             \
+    X(round, "round", 0.0, 8.0 * 50, false, false, compute_round(c, x->f[0], NULL, 50, WIRE_F16, false))             \
+    X(round_heavy, "round with a residual", 0.0, 16.0 * 50, false, false,                                            \
+      compute_round(c, x->f[0], x->f[1], 50, WIRE_F16, true))                                                        \
+    X(sgd, "sgd_step", 0.0, 4.0 * 3 * 50, false, false, compute_sgd_step(c, x->f[0], NULL, x->f[1], 50, &plain))     \
+    X(sgd_heavy, "sgd_step with momentum", 0.0, 4.0 * 5 * 50, false, false,                                          \
+      compute_sgd_step(c, x->f[0], x->f[1], x->f[2], 50, &heavy))                                                    \
+    X(adagrad, "adagrad_step", 0.0, 4.0 * 5 * 50, false, false,                                                      \
+      compute_adagrad_step(c, x->f[0], x->f[1], x->f[2], 50, &(struct adagrad){ 0.5f, 1.0f, 0.0f, 1.0f }))           \
+    X(adam, "adam_step", 0.0, 4.0 * 7 * 50, false, false,                                                            \
+      compute_adam_step(c, x->f[0], x->f[1], x->f[2], x->f[3], 50, &(struct adam){ .epsilon = 1.0f }))
+
+#define X(id, name, flops, bytes, multiplies, has_loss, ...)   \
+    static void call_##id(struct compute *c, struct arrays *x) \
+    {                                                          \
+        __VA_ARGS__;                                           \
+    }
+CALLS(X)
+#undef X
 
 static const struct call {
     const char *name;
@@ -281,42 +193,10 @@ static const struct call {
     bool multiplies; /* runs in the gemm_only baseline, which leaves anything in f[0] */
     bool has_loss;
 } calls[] = {
-    { "gemm", call_gemm, { 2.0 * 4 * 5 * 6, 0.0 }, true, false },
-    { "conv", call_conv, { CONV_FLOPS, 4.0 * CONV_ELEMS }, true, false },
-    { "conv with an epilogue", call_conv_all, { CONV_FLOPS, 4.0 * CONV_ELEMS }, true, false },
-    { "conv_input_grad", call_input_grad, { CONV_FLOPS, 4.0 * CONV_ELEMS }, true, false },
-    { "conv_input_grad, added", call_input_grad_add, { CONV_FLOPS, 4.0 * (CONV_ELEMS + 180) }, true, false },
-    { "conv_weight_grad", call_weight_grad, { CONV_FLOPS, 4.0 * CONV_ELEMS }, true, false },
-    { "conv_bias_grad", call_conv_bias_grad, { 0.0, 4.0 * (150 + 3) }, false, false },
-    { "batch_norm", call_norm, { 0.0, 4.0 * (2 * 150 + 8 * 3) }, false, false },
-    { "batch_norm_fold", call_fold, { 0.0, 4.0 * 6 * 3 }, false, false },
-    { "batch_norm_grad", call_norm_grad, { 0.0, 4.0 * (3 * 150 + 6 * 3) }, false, false },
-    { "max_pool", call_max_pool, { 0.0, 4.0 * (216 + 54) + 54 }, false, false },
-    { "max_pool_grad", call_max_pool_grad, { 0.0, 4.0 * (216 + 54) + 54 }, false, false },
-    { "max_pool_grad, added", call_max_pool_grad_add, { 0.0, 4.0 * (2 * 216 + 54) + 54 }, false, false },
-    { "avg_pool", call_avg_pool, { 0.0, 4.0 * (216 + 54) }, false, false },
-    { "avg_pool_grad", call_avg_pool_grad, { 0.0, 4.0 * (216 + 54) }, false, false },
-    { "adaptive_pool", call_adaptive_pool, { 0.0, 4.0 * (216 + 24) }, false, false },
-    { "adaptive_pool_grad", call_adaptive_pool_grad, { 0.0, 4.0 * (216 + 24) }, false, false },
-    { "dropout", call_dropout, { 0.0, 4.0 * 2 * 50 }, false, false },
-    { "bias_add", call_bias_add, { 0.0, 4.0 * (2 * 2 * 5 * 7 + 5) }, false, false },
-    { "bias_grad", call_bias_grad, { 0.0, 4.0 * (2 * 5 * 7 + 2 * 5) }, false, false },
-    { "swap_axes", call_swap_axes, { 0.0, 4.0 * (2 * 2 * 5 * 7) }, false, false },
-    { "relu_grad", call_relu_grad, { 0.0, 4.0 * 3 * 50 }, false, false },
-    { "softmax_xent", call_softmax, { 0.0, 4.0 * (2 * 40 + 4) }, false, true },
-    { "mean_square", call_mean_square, { 0.0, 4.0 * 3 * 50 }, false, true },
-    { "zero", call_zero, { 0.0, 4.0 * 50 }, false, false },
-    { "accumulate", call_accumulate, { 0.0, 4.0 * 3 * 50 }, false, false },
-    { "sum_arrays", call_sum_arrays, { 0.0, 4.0 * 5 * 50 }, false, false },
-    { "narrow", call_narrow, { 0.0, 6.0 * 50 }, false, false },
-    { "widen", call_widen, { 0.0, 6.0 * 50 }, false, false },
-    { "widen, added", call_widen_add, { 0.0, 10.0 * 50 }, false, false },
-    { "round", call_round, { 0.0, 8.0 * 50 }, false, false },
-    { "round with a residual", call_round_heavy, { 0.0, 16.0 * 50 }, false, false },
-    { "sgd_step", call_sgd, { 0.0, 4.0 * 3 * 50 }, false, false },
-    { "sgd_step with momentum", call_sgd_heavy, { 0.0, 4.0 * 5 * 50 }, false, false },
-    { "adagrad_step", call_adagrad, { 0.0, 4.0 * 5 * 50 }, false, false },
-    { "adam_step", call_adam, { 0.0, 4.0 * 7 * 50 }, false, false },
+#define X(id, name, flops, bytes, multiplies, has_loss, ...) \
+    { name, call_##id, { flops, bytes }, multiplies, has_loss },
+    CALLS(X)
+#undef X
 };
 
 enum { N_CALLS = sizeof calls / sizeof calls[0] };
