@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loss_mutants.c - the operations with a bug; those without are world_threads' own. */
-#include "harness/world/suite/loss_mutants.h"
+#include "harness/world/suite/suite_mutants.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -153,43 +153,24 @@ static enum rc deaf_share_wait(struct share *s, uint32_t seen, uint64_t limit_ns
     return rc;
 }
 
-void loss_mutant_apply(const struct loss_mutant *m, const struct world_ops *real, struct loss_mutant_ops *out)
+const struct suite_mutant *loss_mutants(void)
 {
-    const struct world_ops *bug = &m->bug;
-    struct world_ops *ops = &out->world;
-
-    out->shares = *real->shares;
-    if (m->share_wait)
-        out->shares.wait = m->share_wait;
-    *ops = *real;
-    ops->shares = &out->shares;
-    ops->split = bug->split ? bug->split : split;
-    ops->survivors = bug->survivors ? bug->survivors : survivors;
-    ops->barrier = bug->barrier ? bug->barrier : real->barrier;
-    ops->allgather = bug->allgather ? bug->allgather : real->allgather;
-    ops->gather = bug->gather ? bug->gather : real->gather;
-    ops->broadcast = bug->broadcast ? bug->broadcast : real->broadcast;
-    ops->check = bug->check ? bug->check : real->check;
-}
-
-const struct loss_mutant *loss_mutants(void)
-{
-    static const struct loss_mutant all[] = {
-        { .name = "none" },
-        { .name = "lets-through", .bug.barrier = barrier_lets_through, .failed_case = "barrier" },
-        { .name = "gather-lets-through", .bug.gather = gather_lets_through, .failed_case = "barrier" },
-        { .name = "broadcast-lets-through", .bug.broadcast = broadcast_lets_through, .failed_case = "barrier" },
-        { .name = "one-gets-through", .bug.allgather = allgather_of_rank_0, .failed_case = "barrier" },
-        { .name = "all-fail", .bug.check = check_fails, .failed_case = "barrier" },
-        { .name = "all-worlds-end", .bug.barrier = barrier_of_the_run, .failed_case = "barrier" },
-        { .name = "gives-no-reason", .bug.barrier = barrier_gives_no_reason, .failed_case = "barrier" },
-        { .name = "own-numbers", .bug.barrier = barrier_names_own_number, .failed_case = "other part" },
-        { .name = "times-out", .bug.split = split_times_out, .failed_case = "barrier" },
-        { .name = "differ", .bug.survivors = survivors_differ, .failed_case = "barrier" },
-        { .name = "in-reverse", .bug.survivors = survivors_in_reverse, .failed_case = "barrier" },
-        { .name = "without-numbers", .bug.survivors = survivors_without_numbers, .failed_case = "barrier" },
-        { .name = "give-up", .bug.survivors = survivors_give_up, .failed_case = "survivors" },
-        { .name = "deaf-share-wait", .share_wait = deaf_share_wait, .failed_case = "share_wait" },
+    static const struct suite_mutant all[] = {
+        { .name = "none", .world.split = split, .world.survivors = survivors },
+        { "lets-through", "barrier", .world.barrier = barrier_lets_through },
+        { "gather-lets-through", "barrier", .world.gather = gather_lets_through },
+        { "broadcast-lets-through", "barrier", .world.broadcast = broadcast_lets_through },
+        { "one-gets-through", "barrier", .world.allgather = allgather_of_rank_0 },
+        { "all-fail", "barrier", .world.check = check_fails },
+        { "all-worlds-end", "barrier", .world.barrier = barrier_of_the_run },
+        { "gives-no-reason", "barrier", .world.barrier = barrier_gives_no_reason },
+        { "own-numbers", "other part", .world.barrier = barrier_names_own_number },
+        { "times-out", "barrier", .world.split = split_times_out },
+        { "differ", "barrier", .world.survivors = survivors_differ },
+        { "in-reverse", "barrier", .world.survivors = survivors_in_reverse },
+        { "without-numbers", "barrier", .world.survivors = survivors_without_numbers },
+        { "give-up", "survivors", .world.survivors = survivors_give_up },
+        { "deaf-share-wait", "share_wait", .shares.wait = deaf_share_wait },
         { .name = NULL },
     };
 

@@ -24,11 +24,6 @@ static struct mutant_share *self(struct share *s)
     return (struct mutant_share *)s;
 }
 
-static enum rc group_of(struct world *w, struct world **out, int *host, int *n_hosts)
-{
-    return thread_share_ops.host_group(w, out, host, n_hosts);
-}
-
 static void close_share(struct share *s)
 {
     thread_share_ops.close(self(s)->real);
@@ -73,7 +68,7 @@ static enum rc wait(struct share *s, uint32_t seen, uint64_t limit_ns)
 
 static enum rc one_host_more(struct world *w, struct world **out, int *host, int *n_hosts)
 {
-    const enum rc rc = group_of(w, out, host, n_hosts);
+    const enum rc rc = thread_share_ops.host_group(w, out, host, n_hosts);
 
     *n_hosts += 1;
     return rc;
@@ -82,7 +77,7 @@ static enum rc one_host_more(struct world *w, struct world **out, int *host, int
 /* The rank in the place of the host. */
 static enum rc host_per_rank(struct world *w, struct world **out, int *host, int *n_hosts)
 {
-    const enum rc rc = group_of(w, out, host, n_hosts);
+    const enum rc rc = thread_share_ops.host_group(w, out, host, n_hosts);
 
     *host = w->rank;
     return rc;
@@ -258,62 +253,35 @@ static void collective_close(struct share *s)
     close_share(s);
 }
 
-#define MUTANT(id, group_fn, open_fn, ring_fn, wait_fn, close_fn) \
-    static const struct share_ops id = {                          \
-        .host_group = group_fn,                                   \
-        .open = open_fn,                                          \
-        .ring = ring_fn,                                          \
-        .wait = wait_fn,                                          \
-        .close = close_fn,                                        \
-    };
-
-MUTANT(none, group_of, open_share, ring, wait, close_share)
-MUTANT(many_hosts, one_host_more, open_share, ring, wait, close_share)
-MUTANT(host_of_rank, host_per_rank, open_share, ring, wait, close_share)
-MUTANT(lonely, lonely_group, open_share, ring, wait, close_share)
-MUTANT(reversed, reversed_group, open_share, ring, wait, close_share)
-MUTANT(rotated, group_of, rotated_open, ring, wait, close_share)
-MUTANT(swapped, group_of, swapped_open, ring, wait, close_share)
-MUTANT(hidden, group_of, hidden_open, ring, wait, close_share)
-MUTANT(dirty, group_of, dirty_open, ring, wait, close_share)
-MUTANT(untouched, group_of, untouched_open, ring, wait, close_share)
-MUTANT(crooked, group_of, crooked_open, ring, wait, close_share)
-MUTANT(muffled, group_of, open_share, muffled_ring, wait, close_share)
-MUTANT(loud, group_of, open_share, loud_ring, wait, close_share)
-MUTANT(doubled, group_of, open_share, doubled_ring, wait, close_share)
-MUTANT(shifted, group_of, open_share, shifted_ring, wait, close_share)
-MUTANT(late, group_of, open_share, ring, late_wait, close_share)
-MUTANT(easy, group_of, open_share, ring, easy_wait, close_share)
-MUTANT(endless, group_of, open_share, ring, endless_wait, close_share)
-MUTANT(hasty, group_of, open_share, ring, hasty_wait, close_share)
-MUTANT(deaf, group_of, open_share, ring, deaf_wait, close_share)
-MUTANT(collective, group_of, open_share, ring, wait, collective_close)
-
 const struct suite_mutant *share_mutants(void)
 {
     static const struct suite_mutant all[] = {
-        { "none", &none, NULL },
-        { "many_hosts", &many_hosts, "host groups" },
-        { "host_of_rank", &host_of_rank, "host groups" },
-        { "lonely", &lonely, "host groups" },
-        { "reversed", &reversed, "host groups" },
-        { "rotated", &rotated, "blocks" },
-        { "swapped", &swapped, "blocks" },
-        { "hidden", &hidden, "blocks" },
-        { "dirty", &dirty, "blocks" },
-        { "untouched", &untouched, "touched" },
-        { "crooked", &crooked, "blocks" },
-        { "muffled", &muffled, "rings" },
-        { "loud", &loud, "rings" },
-        { "doubled", &doubled, "rings" },
-        { "shifted", &shifted, "rings" },
-        { "late", &late, "rings" },
-        { "easy", &easy, "rings" },
-        { "endless", &endless, "rings" },
-        { "hasty", &hasty, "rings" },
-        { "deaf", &deaf, "stopped tasks" },
-        { "collective", &collective, "closing" },
-        { NULL, NULL, NULL },
+        { .name = "none",
+          .shares.open = open_share,
+          .shares.ring = ring,
+          .shares.wait = wait,
+          .shares.close = close_share },
+        { "many_hosts", "host groups", .shares.host_group = one_host_more },
+        { "host_of_rank", "host groups", .shares.host_group = host_per_rank },
+        { "lonely", "host groups", .shares.host_group = lonely_group },
+        { "reversed", "host groups", .shares.host_group = reversed_group },
+        { "rotated", "blocks", .shares.open = rotated_open },
+        { "swapped", "blocks", .shares.open = swapped_open },
+        { "hidden", "blocks", .shares.open = hidden_open },
+        { "dirty", "blocks", .shares.open = dirty_open },
+        { "untouched", "touched", .shares.open = untouched_open },
+        { "crooked", "blocks", .shares.open = crooked_open },
+        { "muffled", "rings", .shares.ring = muffled_ring },
+        { "loud", "rings", .shares.ring = loud_ring },
+        { "doubled", "rings", .shares.ring = doubled_ring },
+        { "shifted", "rings", .shares.ring = shifted_ring },
+        { "late", "rings", .shares.wait = late_wait },
+        { "easy", "rings", .shares.wait = easy_wait },
+        { "endless", "rings", .shares.wait = endless_wait },
+        { "hasty", "rings", .shares.wait = hasty_wait },
+        { "deaf", "stopped tasks", .shares.wait = deaf_wait },
+        { "collective", "closing", .shares.close = collective_close },
+        { .name = NULL },
     };
     return all;
 }

@@ -45,21 +45,6 @@ out:
     return rc;
 }
 
-static enum rc allgather(struct world *w, const void *in, void *out, size_t n_bytes_each)
-{
-    return world_threads.allgather(w, in, out, n_bytes_each);
-}
-
-static enum rc gather(struct world *w, const void *in, void *out, size_t n_bytes_each)
-{
-    return world_threads.gather(w, in, out, n_bytes_each);
-}
-
-static enum rc broadcast(struct world *w, void *bytes, size_t n_bytes)
-{
-    return world_threads.broadcast(w, bytes, n_bytes);
-}
-
 /* The parts have the mutant's operations, too. */
 static enum rc split(struct world *w, int color, int key, struct world **out)
 {
@@ -70,16 +55,6 @@ static enum rc split(struct world *w, int color, int key, struct world **out)
         (*out)->ops = w->ops;
 out:
     return rc;
-}
-
-static void split_close(struct world **w)
-{
-    world_threads.split_close(w);
-}
-
-static enum rc check(struct world *w)
-{
-    return world_threads.check(w);
 }
 
 /* Does not wait for the other ranks. */
@@ -94,7 +69,7 @@ static enum rc shifted_allgather(struct world *w, const void *in, void *out, siz
 {
     enum rc rc;
 
-    TRY(allgather(w, in, out, n_bytes_each));
+    TRY(world_threads.allgather(w, in, out, n_bytes_each));
     memcpy((char *)out + (size_t)((w->rank + 1) % w->n_ranks) * n_bytes_each, in, n_bytes_each);
 out:
     return rc;
@@ -105,7 +80,7 @@ static enum rc short_gather(struct world *w, const void *in, void *out, size_t n
 {
     enum rc rc;
 
-    TRY(gather(w, in, out, n_bytes_each));
+    TRY(world_threads.gather(w, in, out, n_bytes_each));
     if (w->rank == 0)
         ((char *)out)[(size_t)w->n_ranks * n_bytes_each - 1] = 0;
 out:
@@ -118,7 +93,7 @@ static enum rc short_broadcast(struct world *w, void *bytes, size_t n_bytes)
     const char last = n_bytes > 0 ? ((char *)bytes)[n_bytes - 1] : 0;
     enum rc rc;
 
-    TRY(broadcast(w, bytes, n_bytes));
+    TRY(world_threads.broadcast(w, bytes, n_bytes));
     if (n_bytes > 0 && w->rank == w->n_ranks - 1)
         ((char *)bytes)[n_bytes - 1] = last;
 out:
@@ -158,48 +133,25 @@ static enum rc anxious_check(struct world *w)
     return rc_raise(RC_PEER, "rank %d failed: it did not", w->n_ranks - 1);
 }
 
-#define MUTANT(id, now_fn, pause_fn, barrier_fn, allgather_fn, gather_fn, broadcast_fn, split_fn, check_fn) \
-    static const struct world_ops id = {                                                                    \
-        .module.name = #id,                                                                                 \
-        .module.caps = WORLD_SHARED_MEMORY,                                                                 \
-        .now_ns = now_fn,                                                                                   \
-        .pause = pause_fn,                                                                                  \
-        .barrier = barrier_fn,                                                                              \
-        .allgather = allgather_fn,                                                                          \
-        .gather = gather_fn,                                                                                \
-        .broadcast = broadcast_fn,                                                                          \
-        .split = split_fn,                                                                                  \
-        .split_close = split_close,                                                                         \
-        .check = check_fn,                                                                                  \
-    };
-
-MUTANT(none, now_ns, pause_ns, barrier, allgather, gather, broadcast, split, check)
-MUTANT(open_door, now_ns, pause_ns, open_barrier, allgather, gather, broadcast, split, check)
-MUTANT(shifted, now_ns, pause_ns, barrier, shifted_allgather, gather, broadcast, split, check)
-MUTANT(short_end, now_ns, pause_ns, barrier, allgather, short_gather, broadcast, split, check)
-MUTANT(keyless, now_ns, pause_ns, barrier, allgather, gather, broadcast, keyless_split, check)
-MUTANT(greedy, now_ns, pause_ns, barrier, allgather, gather, broadcast, greedy_split, check)
-MUTANT(skewed, skewed_now_ns, pause_ns, barrier, allgather, gather, broadcast, split, check)
-MUTANT(backward, backward_now_ns, pause_ns, barrier, allgather, gather, broadcast, split, check)
-MUTANT(hasty, now_ns, hasty_pause, barrier, allgather, gather, broadcast, split, check)
-MUTANT(short_cast, now_ns, pause_ns, barrier, allgather, gather, short_broadcast, split, check)
-MUTANT(anxious, now_ns, pause_ns, barrier, allgather, gather, broadcast, split, anxious_check)
-
 const struct suite_mutant *world_mutants(void)
 {
     static const struct suite_mutant all[] = {
-        { "none", &none, NULL },
-        { "open_door", &open_door, "barrier" },
-        { "shifted", &shifted, "allgather" },
-        { "short_end", &short_end, "gather" },
-        { "keyless", &keyless, "split by key" },
-        { "greedy", &greedy, "split some" },
-        { "skewed", &skewed, "barrier" },
-        { "backward", &backward, "clock" },
-        { "hasty", &hasty, "clock" },
-        { "short_cast", &short_cast, "broadcast" },
-        { "anxious", &anxious, "identity" },
-        { NULL, NULL, NULL },
+        { .name = "none",
+          .world.now_ns = now_ns,
+          .world.pause = pause_ns,
+          .world.barrier = barrier,
+          .world.split = split },
+        { "open_door", "barrier", .world.barrier = open_barrier },
+        { "shifted", "allgather", .world.allgather = shifted_allgather },
+        { "short_end", "gather", .world.gather = short_gather },
+        { "keyless", "split by key", .world.split = keyless_split },
+        { "greedy", "split some", .world.split = greedy_split },
+        { "skewed", "barrier", .world.now_ns = skewed_now_ns },
+        { "backward", "clock", .world.now_ns = backward_now_ns },
+        { "hasty", "clock", .world.pause = hasty_pause },
+        { "short_cast", "broadcast", .world.broadcast = short_broadcast },
+        { "anxious", "identity", .world.check = anxious_check },
+        { .name = NULL },
     };
     return all;
 }

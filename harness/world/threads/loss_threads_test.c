@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "harness/base/suite/unit.h"
-#include "harness/world/suite/loss_mutants.h"
 #include "harness/world/suite/loss_suite.h"
+#include "harness/world/suite/suite_mutants.h"
 #include "harness/world/task.h"
 
 extern const struct world_ops world_threads;
@@ -16,8 +16,7 @@ extern const struct world_ops world_threads;
 static const struct world_opts reports = { .on_loss = ON_LOSS_REPORT };
 
 struct trial {
-    const struct loss_mutant *mutant;
-    struct loss_mutant_ops ops;
+    struct mutant_ops ops;
     atomic_int n_failures, n_returned;
     _Atomic(const char *) failed_case; /* on the first rank where one failed */
 };
@@ -40,10 +39,10 @@ static enum rc suite_body(struct world *w, void *arg)
 
 UNIT_TEST_OF("mutants", suite_catches_mutants)
 {
-    for (const struct loss_mutant *m = loss_mutants(); m->name; m++) {
-        struct trial trial = { .mutant = m };
+    for (const struct suite_mutant *m = loss_mutants(); m->name; m++) {
+        struct trial trial = { .n_failures = 0 };
         print_message("mutant %s\n", m->name);
-        loss_mutant_apply(m, &world_threads, &trial.ops);
+        suite_mutant_ops(&trial.ops, &world_threads, loss_mutants(), m);
         const enum rc rc = world_run(&world_threads, &reports, LOSS_N_RANKS, suite_body, &trial);
         assert_int_equal(atomic_load(&trial.n_failures) > 0, m->failed_case != NULL);
         assert_int_equal(rc, m->failed_case ? RC_MISMATCH : RC_OK);

@@ -89,6 +89,7 @@ static void suite_passes(void **state)
 
 struct trial {
     const struct suite_mutant *mutant;
+    struct mutant_ops ops;
     int n_failures; /* on rank 0 */
     const char *failed_case;
 };
@@ -97,16 +98,9 @@ static enum rc mutant_body(struct world *w, void *arg)
 {
     struct trial *trial = arg;
     const struct world_ops *real = w->ops;
-    struct world_ops ops = *real;
     const char *failed_case = NULL;
 
-    if (subject == WORLD)
-        ops = *(const struct world_ops *)trial->mutant->ops;
-    else if (subject == TASKS)
-        ops.tasks = trial->mutant->ops;
-    else
-        ops.shares = trial->mutant->ops;
-    w->ops = &ops;
+    w->ops = &trial->ops.world;
     const int n_failures = run_suite(w, trial->mutant->failed_case ? MUTANT_NS : LONG_NS, &failed_case);
     w->ops = real;
     if (w->rank == 0) {
@@ -130,6 +124,7 @@ static void suite_catches_mutants(void **state)
         for (int i = 0; i < (m->failed_case ? of[subject].max_trials : 1) && !(m->failed_case && is_caught(&trial));
              i++) {
             trial = (struct trial){ .mutant = m };
+            suite_mutant_ops(&trial.ops, &world_threads, of[subject].mutants(), m);
             const enum rc rc = world_run(&world_threads, &plain, of[subject].n_mutant_ranks, mutant_body, &trial);
             assert_true(rc == RC_OK || subject == TASKS);
         }
