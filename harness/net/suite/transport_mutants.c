@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_mutants.c - one struct transport_ops per planted bug; calls a mutant does not change it forwards
- * to inproc.
+ * transport_mutants.c - a row for each planted bug; calls a mutant does not change it forwards to inproc.
  */
 #include "harness/net/suite/transport_mutants.h"
 
@@ -39,23 +38,6 @@ static struct mutant *self(struct transport *t)
 static struct transport *inner_of(struct transport *t)
 {
     return self(t)->inner;
-}
-
-static enum rc open_as(struct transport **out, struct world *w, const struct transport_ops *ops)
-{
-    struct mutant *t = calloc(1, sizeof *t);
-    enum rc rc;
-
-    if (!t)
-        return rc_raise(RC_NOMEM, "no memory for a mutant");
-    t->base = (struct transport){ .ops = ops, .world = w };
-    TRY(transport_open(&t->inner, &transport_inproc, w));
-    t->lent = malloc(LENT_BYTES);
-    *out = &t->base;
-    t = NULL;
-out:
-    free(t);
-    return rc;
 }
 
 static void close_any(struct transport **tp)
@@ -413,85 +395,77 @@ static enum rc alarmed_recv_message(struct transport *t, struct message *out, in
     return rc == RC_OK && out->peer < 0 && timeout_ms != DO_NOT_WAIT ? rc_raise(RC_PEER, "a rank was lost") : rc;
 }
 
-#define MUTANT(id, send_fn, recv_fn, complete_fn, message_fn)          \
-    static enum rc open_##id(struct transport **out, struct world *w); \
-    static const struct transport_ops mutant_##id = {                  \
-        .module.name = "mutant " #id,                                  \
-        .module.caps = TR_ADD,                                         \
-        .open = open_##id,                                             \
-        .post_send = send_fn,                                          \
-        .post_recv = recv_fn,                                          \
-        .complete = complete_fn,                                       \
-        .recv_message = message_fn,                                    \
-        .release = release,                                            \
-        .close = close_any,                                            \
-    };                                                                 \
-    static enum rc open_##id(struct transport **out, struct world *w)  \
-    {                                                                  \
-        return open_as(out, w, &mutant_##id);                          \
-    }
+static const struct {
+    const char *name;
+    const char *invariant;
+    struct transport_ops ops; /* those with the bug; NULL: what forwards */
+} all[] = {
+    { .name = "none", .invariant = "" },
+    { "losetail", "T1", .ops.complete = losetail_complete },
+    { "miscount", "T1", .ops.complete = miscount_complete },
+    { "overrun", "T1", .ops.complete = overrun_complete },
+    { "buffered", "T2", .ops.complete = buffered_complete },
+    { "stingy", "T8", .ops.recv_message = stingy_recv_message },
+    { "swap", "T4", .ops.post_send = swap_post_send, .ops.complete = swap_complete },
+    { "tagless", "T2", .ops.post_send = tagless_post_send, .ops.post_recv = tagless_post_recv },
+    { "block", "T1", .ops.post_recv = block_post_recv, .ops.complete = block_complete },
+    { "zombie", "T3", .ops.complete = zombie_complete },
+    { "cut", "T6", .ops.post_recv = cut_post_recv, .ops.complete = cut_complete },
+    { "deaf", "T10", .ops.complete = deaf_complete },
+    { "short_lent", "T8", .ops.recv_message = short_lent_recv_message },
+    { "impatient", "T8", .ops.recv_message = impatient_recv_message },
+    { "misnamed", "T8", .ops.recv_message = misnamed_recv_message },
+    { "late", "T1", .ops.post_send = late_post_send, .ops.complete = late_complete },
+    { "addless", "add", .ops.post_recv = addless_post_recv },
+    { "parts_swapped", "T11", .ops.post_send = parts_swapped_post_send },
+    { "body_cut", "T11", .ops.post_send = body_cut_post_send },
+    { "header_lost", "T11", .ops.post_send = header_lost_post_send },
+    { "header_not_lent", "T11", .ops.recv_message = header_not_lent_recv_message },
+    { "border", "T11", .ops.complete = border_complete },
+    { "panic", "loss wait", .ops.complete = panic_complete },
+    { "apart", "loss together", .ops.complete = apart_complete },
+    { "apart_server", "loss together later", .ops.recv_message = apart_recv_message },
+    { "unaware", "loss wait", .ops.complete = unaware_complete },
+    { "asleep", "loss together later", .ops.recv_message = asleep_recv_message },
+    { "alarmed", "loss server", .ops.recv_message = alarmed_recv_message },
+};
 
-MUTANT(none, post_send, post_recv, complete, recv_message)
-MUTANT(losetail, post_send, post_recv, losetail_complete, recv_message)
-MUTANT(miscount, post_send, post_recv, miscount_complete, recv_message)
-MUTANT(overrun, post_send, post_recv, overrun_complete, recv_message)
-MUTANT(buffered, post_send, post_recv, buffered_complete, recv_message)
-MUTANT(stingy, post_send, post_recv, complete, stingy_recv_message)
-MUTANT(swap, swap_post_send, post_recv, swap_complete, recv_message)
-MUTANT(tagless, tagless_post_send, tagless_post_recv, complete, recv_message)
-MUTANT(block, post_send, block_post_recv, block_complete, recv_message)
-MUTANT(zombie, post_send, post_recv, zombie_complete, recv_message)
-MUTANT(cut, post_send, cut_post_recv, cut_complete, recv_message)
-MUTANT(deaf, post_send, post_recv, deaf_complete, recv_message)
-MUTANT(short_lent, post_send, post_recv, complete, short_lent_recv_message)
-MUTANT(impatient, post_send, post_recv, complete, impatient_recv_message)
-MUTANT(misnamed, post_send, post_recv, complete, misnamed_recv_message)
-MUTANT(late, late_post_send, post_recv, late_complete, recv_message)
-MUTANT(addless, post_send, addless_post_recv, complete, recv_message)
-MUTANT(parts_swapped, parts_swapped_post_send, post_recv, complete, recv_message)
-MUTANT(body_cut, body_cut_post_send, post_recv, complete, recv_message)
-MUTANT(header_lost, header_lost_post_send, post_recv, complete, recv_message)
-MUTANT(header_not_lent, post_send, post_recv, complete, header_not_lent_recv_message)
-MUTANT(border, post_send, post_recv, border_complete, recv_message)
-MUTANT(panic, post_send, post_recv, panic_complete, recv_message)
-MUTANT(apart, post_send, post_recv, apart_complete, recv_message)
-MUTANT(apart_server, post_send, post_recv, complete, apart_recv_message)
-MUTANT(unaware, post_send, post_recv, unaware_complete, recv_message)
-MUTANT(asleep, post_send, post_recv, complete, asleep_recv_message)
-MUTANT(alarmed, post_send, post_recv, complete, alarmed_recv_message)
+static struct transport_ops found;
 
-const struct transport_mutant *transport_mutants(void)
+static enum rc open_found(struct transport **out, struct world *w)
 {
-    static const struct transport_mutant all[] = {
-        { &mutant_none, "" },
-        { &mutant_losetail, "T1" },
-        { &mutant_miscount, "T1" },
-        { &mutant_overrun, "T1" },
-        { &mutant_buffered, "T2" },
-        { &mutant_stingy, "T8" },
-        { &mutant_swap, "T4" },
-        { &mutant_tagless, "T2" },
-        { &mutant_block, "T1" },
-        { &mutant_zombie, "T3" },
-        { &mutant_cut, "T6" },
-        { &mutant_deaf, "T10" },
-        { &mutant_short_lent, "T8" },
-        { &mutant_impatient, "T8" },
-        { &mutant_misnamed, "T8" },
-        { &mutant_late, "T1" },
-        { &mutant_addless, "add" },
-        { &mutant_parts_swapped, "T11" },
-        { &mutant_body_cut, "T11" },
-        { &mutant_header_lost, "T11" },
-        { &mutant_header_not_lent, "T11" },
-        { &mutant_border, "T11" },
-        { &mutant_panic, "loss wait" },
-        { &mutant_apart, "loss together" },
-        { &mutant_apart_server, "loss together later" },
-        { &mutant_unaware, "loss wait" },
-        { &mutant_asleep, "loss together later" },
-        { &mutant_alarmed, "loss server" },
-        { NULL, NULL },
-    };
-    return all;
+    struct mutant *t = calloc(1, sizeof *t);
+    enum rc rc;
+
+    if (!t)
+        return rc_raise(RC_NOMEM, "no memory for a mutant");
+    t->base = (struct transport){ .ops = &found, .world = w };
+    TRY(transport_open(&t->inner, &transport_inproc, w));
+    t->lent = malloc(LENT_BYTES);
+    *out = &t->base;
+    t = NULL;
+out:
+    free(t);
+    return rc;
+}
+
+bool transport_mutant_find(struct transport_mutant *out, const char *name)
+{
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const struct transport_ops *bug = &all[i].ops;
+        if (strcmp(all[i].name, name) != 0)
+            continue;
+        found = (struct transport_ops){ .module.name = all[i].name,
+                                        .module.caps = TR_ADD,
+                                        .open = open_found,
+                                        .post_send = bug->post_send ? bug->post_send : post_send,
+                                        .post_recv = bug->post_recv ? bug->post_recv : post_recv,
+                                        .complete = bug->complete ? bug->complete : complete,
+                                        .recv_message = bug->recv_message ? bug->recv_message : recv_message,
+                                        .release = release,
+                                        .close = close_any };
+        *out = (struct transport_mutant){ &found, all[i].invariant };
+        return true;
+    }
+    return false;
 }

@@ -6,6 +6,8 @@
 #ifndef HARNESS_NET_SUITE_TRANSPORT_MUTANTS_H
 #define HARNESS_NET_SUITE_TRANSPORT_MUTANTS_H
 
+#include <stdbool.h>
+
 struct transport_ops;
 
 struct transport_mutant {
@@ -14,7 +16,7 @@ struct transport_mutant {
                               transport_loss_suite that fails, alone of those before it */
 };
 
-/* Every mutant; the last entry has ops NULL. The first one has no bug: it must pass. */
-const struct transport_mutant *transport_mutants(void);
+/* The mutant of that name, until the next call; "none" has no bug: it must pass. false: there is no such mutant. */
+bool transport_mutant_find(struct transport_mutant *out, const char *name);
 
 #endif

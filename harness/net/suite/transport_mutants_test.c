@@ -103,18 +103,12 @@ static void try_mutant(void **state)
 /* transport_mutants_test NAME: "losetail"; "none" must pass. */
 int main(int argc, char **argv)
 {
-    char name[64];
+    struct transport_mutant mutant;
 
-    if (argc != 2)
+    if (argc != 2 || !transport_mutant_find(&mutant, argv[1])) {
+        fprintf(stderr, "%s: no such mutant\n", argc == 2 ? argv[1] : "");
         return 2;
-    (void)snprintf(name, sizeof name, "mutant %s", argv[1]);
-    for (const struct transport_mutant *m = transport_mutants(); m->ops; m++)
-        if (strcmp(m->ops->module.name, name) == 0) {
-            const struct CMUnitTest test[] = {
-                { .name = name, .test_func = try_mutant, .initial_state = (void *)(uintptr_t)m },
-            };
-            return cmocka_run_group_tests(test, NULL, NULL);
-        }
-    fprintf(stderr, "%s: no such mutant\n", name);
-    return 2;
+    }
+    const struct CMUnitTest test[] = { cmocka_unit_test_prestate(try_mutant, &mutant) };
+    return cmocka_run_group_tests_name(argv[1], test, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include "harness/world/peers.h"
 
-struct peers_ops { /* the functions of peers.h, or a mutant's */
+struct peers_ops { /* functions of a mutant; NULL: those of peers.h */
     void (*tick)(struct peer_seat *s);
     void (*set_duty)(struct peer_seat *s, const struct peer_duty *duty);
     void (*end)(struct peer_seat *s, enum peer_state state);
@@ -14,12 +14,11 @@ struct peers_ops { /* the functions of peers.h, or a mutant's */
     int (*look)(struct peer_watch *w, uint64_t now_ns, char why[RC_MESSAGE_BYTES]);
     bool (*lose)(struct peer_losses *l, int rank, const char *why);
 };
-extern const struct peers_ops peers_real;
 
 struct peers_mutant {
     const char *name;
-    struct peers_ops ops;
     const char *failed_case; /* the first that must fail */
+    struct peers_ops ops;
 };
 /* Ends with a name of NULL. */
 const struct peers_mutant *peers_mutants(void);
