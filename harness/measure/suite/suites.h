@@ -73,13 +73,6 @@ typedef struct steady steady_fn(const double *x, size_t n);
 /* Of all checks up to the first part that fails. */
 int steady_suite(steady_fn *find);
 
-/* Wrong implementations; the last has no name. */
-struct steady_mutant {
-    const char *name;
-    steady_fn *find;
-};
-extern const struct steady_mutant steady_mutants[];
-
 /* MSER-5 as its paper states it, for every cut mean and squares anew: leading values to cut, n <= 4000. For tests and
  * mutants. */
 size_t mser_by_definition(const double *x, size_t n);
@@ -89,12 +82,5 @@ size_t mser_by_definition(const double *x, size_t n);
 typedef enum rc summarise_fn(struct steps_summary *out, const struct steps *in);
 
 int steps_suite(summarise_fn *summarise);
-
-/* Wrong implementations; the last has no name. */
-struct steps_mutant {
-    const char *name;
-    summarise_fn *summarise;
-};
-extern const struct steps_mutant steps_mutants[];
 
 #endif
