@@ -56,13 +56,6 @@ struct run {
     struct train_result result;
 };
 
-static enum rc body(struct world *w, void *arg)
-{
-    struct run *run = arg;
-
-    return train_rank(w, &run->job, &run->result);
-}
-
 /* --share-device is set behind preparation, which knows of the cpu alone. */
 static enum rc train(struct run *run, const char *options, int n_devices, bool shares)
 {
@@ -72,8 +65,7 @@ static enum rc train(struct run *run, const char *options, int n_devices, bool s
     TRY(kit_prepare(&run->job, options));
     run->job.compute = gpu(n_devices);
     run->job.opts.share_device = shares;
-    const struct world_opts world = train_world_opts(&run->job);
-    TRY(world_run(run->job.world, &world, run->job.n_ranks, body, run));
+    TRY(kit_run(&run->job, &run->result));
 out:
     return rc;
 }

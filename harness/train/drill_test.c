@@ -71,9 +71,7 @@ UNIT_TEST(a_step_is_drawn)
 
 UNIT_TEST(other_faults_are_refused)
 {
-    static const struct {
-        const char *options, *says;
-    } cases[] = {
+    static const struct kit_refusal cases[] = {
         { "--mode none --workers 3 --inject kill:3", "--inject kill:3: ranks are 0 to 2" },
         { "--mode ps --workers 2 --servers 2 --inject stall:4", "--inject stall:4: ranks are 0 to 3" },
         { "--mode none --workers 2 --inject stall:1,kill:1",
@@ -82,8 +80,7 @@ UNIT_TEST(other_faults_are_refused)
           "--inject kill:1@3:4: only a run with --stages has micro-batches to fail in; leave out the \":4\"" },
     };
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        kit_expect_refused(cases[i].options, cases[i].says);
+    kit_expect_each_refused("", cases, sizeof cases / sizeof *cases);
 }
 
 UNIT_MAIN("drill")

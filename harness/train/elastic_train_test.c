@@ -60,9 +60,7 @@ static void were_taken_but(size_t n, size_t n_twice)
 
 UNIT_TEST(what_it_does_not_go_with_is_refused)
 {
-    static const struct {
-        const char *options, *says;
-    } cases[] = {
+    static const struct kit_refusal cases[] = {
         { "--mode allreduce --workers 2", "--elastic: this mode has no servers that assign batches; use --mode ps" },
         { "--mode single", "--elastic: this mode has no servers that assign batches; use --mode ps" },
         { "--mode none --workers 2", "--elastic: this mode has no servers that assign batches; use --mode ps" },
@@ -90,11 +88,7 @@ UNIT_TEST(what_it_does_not_go_with_is_refused)
         { "--mode ps --workers 2 --on-loss abort", "--on-loss abort ends it; leave out one of the two" },
     };
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[256];
-        (void)snprintf(text, sizeof text, "--model linear --elastic %s", cases[i].options);
-        kit_expect_refused(text, cases[i].says);
-    }
+    kit_expect_each_refused("--model linear --elastic", cases, sizeof cases / sizeof *cases);
 }
 
 static size_t server_bytes_of(const char *options)
@@ -182,11 +176,9 @@ UNIT_TEST(one_worker_ends_with_the_same_bits)
 UNIT_TEST(a_saved_run_goes_on)
 {
     char path[] = "/tmp/elastic_train_test.XXXXXX", text[256];
-    const int file = mkstemp(path);
     struct train_result first, second;
 
-    assert_true(file >= 0);
-    close(file);
+    kit_make_file(path);
     kit_must_train(&first, LENET "--workers 3 --steps 10 --elastic");
     is_whole(&first, 10, 3);
     were_taken(0, 30);

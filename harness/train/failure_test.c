@@ -140,41 +140,27 @@ UNIT_TEST(drills_count_steps_on)
     train_result_free(&r);
 }
 
-struct run {
-    struct train_job job;
-    struct train_result result;
-};
-
-static enum rc body(struct world *w, void *arg)
-{
-    struct run *run = arg;
-
-    return train_rank(w, &run->job, &run->result);
-}
-
 /* The timeline cannot be written: what was trained is there, and the reason is. */
 UNIT_TEST(keeps_results_without_a_timeline)
 {
     static const char options[] = "--model linear --mode allreduce --workers 2 --steps 20";
-    struct train_result whole = { 0 };
-    struct run run = { 0 };
+    struct train_result whole = { 0 }, result = { 0 };
+    struct train_job job;
 
     assert_int_equal(kit_train(&whole, options, NULL, 0), RC_OK);
     assert_int_equal(whole.timeline_rc, RC_OK);
-    assert_int_equal(kit_prepare(&run.job, options), RC_OK);
-    run.job.opts.timeline = "no-such-folder/t.json";
-    const struct world_opts world = train_world_opts(&run.job);
-    if (world_run(run.job.world, &world, run.job.n_ranks, body, &run) != RC_OK)
+    assert_int_equal(kit_prepare(&job, options), RC_OK);
+    job.opts.timeline = "no-such-folder/t.json";
+    if (kit_run(&job, &result) != RC_OK)
         fail_msg("%s", rc_message());
-    assert_int_equal(run.result.timeline_rc, RC_INVAL);
-    assert_string_equal(run.result.timeline_error,
-                        "no-such-folder/t.json: cannot be written: No such file or directory");
-    assert_int_equal(run.result.n_steps, 20);
-    assert_int_equal(run.result.final.steps_count, 20);
-    assert_memory_equal(run.result.final.param, whole.final.param, whole.final.n_params * sizeof(float));
+    assert_int_equal(result.timeline_rc, RC_INVAL);
+    assert_string_equal(result.timeline_error, "no-such-folder/t.json: cannot be written: No such file or directory");
+    assert_int_equal(result.n_steps, 20);
+    assert_int_equal(result.final.steps_count, 20);
+    assert_memory_equal(result.final.param, whole.final.param, whole.final.n_params * sizeof(float));
     train_result_free(&whole);
-    train_result_free(&run.result);
-    train_job_free(&run.job);
+    train_result_free(&result);
+    train_job_free(&job);
 }
 
 UNIT_MAIN("failures")

@@ -29,36 +29,24 @@ static enum rc sync_and_tell(struct compute *c)
     return failed ? rc_raise(RC_DEVICE, "a get was made to fail") : compute_fake_device.sync(c);
 }
 
-struct run {
-    struct train_job job;
-    struct train_result result;
-};
-
-static enum rc body(struct world *w, void *arg)
-{
-    struct run *run = arg;
-
-    return train_rank(w, &run->job, &run->result);
-}
-
 static enum rc train(const char *options, const char *path, int nth)
 {
     struct compute_backend device = compute_fake_device;
-    struct run run = { .result = { .n_workers = 0 } };
+    struct train_result result = { .n_workers = 0 };
+    struct train_job job = { 0 };
     enum rc rc;
 
     device.get = get_or_fail;
     device.sync = sync_and_tell;
     atomic_store(&n_gets, 0);
     atomic_store(&failing_get, nth);
-    TRY(kit_prepare(&run.job, options));
-    run.job.compute = &device;
-    run.job.opts.save = path; /* as kit_train_saving() does */
-    const struct world_opts world = train_world_opts(&run.job);
-    TRY(world_run(run.job.world, &world, run.job.n_ranks, body, &run));
+    TRY(kit_prepare(&job, options));
+    job.compute = &device;
+    job.opts.save = path; /* as kit_train_saving() does */
+    TRY(kit_run(&job, &result));
 out:
-    train_result_free(&run.result);
-    train_job_free(&run.job);
+    train_result_free(&result);
+    train_job_free(&job);
     return rc;
 }
 
@@ -73,10 +61,8 @@ UNIT_TEST(every_get_is_judged)
         "--save x --save-every 2",
     };
     char path[] = "/tmp/fetch_test.XXXXXX";
-    const int file = mkstemp(path);
 
-    assert_true(file >= 0);
-    (void)close(file);
+    kit_make_file(path);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         const char *save = strstr(runs[i], "--save") ? path : "";
         if (train(runs[i], save, 0) != RC_OK)

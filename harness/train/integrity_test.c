@@ -116,13 +116,6 @@ struct one_run {
     struct train_result result;
 };
 
-static enum rc body(struct world *w, void *arg)
-{
-    struct one_run *run = arg;
-
-    return train_rank(w, &run->job, &run->result);
-}
-
 static void prepare(struct one_run *run, int n_workers, const char *options)
 {
     const struct launcher launcher = world_launcher();
@@ -138,8 +131,7 @@ static void prepare(struct one_run *run, int n_workers, const char *options)
 static void train(struct one_run *run, int n_workers, const char *options)
 {
     prepare(run, n_workers, options);
-    const struct world_opts world = train_world_opts(&run->job);
-    if (world_run(run->job.world, &world, run->job.n_ranks, body, run) != RC_OK)
+    if (kit_run(&run->job, &run->result) != RC_OK)
         fail_msg("%s: %s", options, rc_message());
 }
 
@@ -275,9 +267,7 @@ UNIT_TEST(steps_count_on)
     struct one_run first, second;
     char path[] = "/tmp/integrity_test.XXXXXX", text[200];
 
-    const int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
+    kit_make_file(path);
     train(&first, 3, "--model lenet --steps 8");
     assert_int_equal(checkpoint_save(&first.result.final, path, NULL, NULL), RC_OK);
     snprintf(text, sizeof text, "--model lenet --steps 20 --resume %s --verify-every 5 --inject flip:0@12", path);
@@ -305,9 +295,7 @@ UNIT_TEST(a_slow_rank_changes_no_bit)
 /* train.Y4, and what a drill cannot do. */
 UNIT_TEST(what_cannot_be_is_refused)
 {
-    static const struct {
-        const char *options, *says;
-    } bad[] = {
+    static const struct kit_refusal bad[] = {
         { "--mode ps --workers 2 --verify-every 5", "--verify-every 5: workers pull at different times" },
         { "--mode ps --workers 2 --consistency sync:1 --verify-every 5", "--verify-every 5: workers pull" },
         { "--mode ps --workers 2 --consistency ssp:0 --verify-every 5", "--consistency sync, or --mode allreduce" },
@@ -333,8 +321,7 @@ UNIT_TEST(what_cannot_be_is_refused)
         { "--mode ps --workers 2 --inject rank:1=2", "--inject rank:1=2: name its speed" },
     };
 
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        kit_expect_refused(bad[i].options, bad[i].says);
+    kit_expect_each_refused("", bad, sizeof bad / sizeof *bad);
 }
 
 /* --- one run to a process --- */

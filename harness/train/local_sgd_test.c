@@ -11,12 +11,6 @@
 #include "harness/base/suite/unit.h"
 #include "harness/train/suite/train_kit.h"
 
-static void run(struct train_result *out, const char *options)
-{
-    if (kit_train(out, options, NULL, 0) != RC_OK)
-        fail_msg("%s: %s", options, rc_message());
-}
-
 static const float *row(const struct train_result *r, int worker, size_t step)
 {
     return r->trajectory + ((size_t)worker * (r->n_steps + 1) + step) * 2;
@@ -36,10 +30,10 @@ UNIT_TEST(every_step_is_averaged_gradients)
             struct train_result gradients, parameters;
             char options[256];
             (void)snprintf(options, sizeof options, "%s --mode allreduce --workers %d", model[i], n_workers);
-            run(&gradients, options);
+            kit_must_train(&gradients, options);
             (void)snprintf(options, sizeof options, "%s --mode allreduce --workers %d --average-every 1", model[i],
                            n_workers);
-            run(&parameters, options);
+            kit_must_train(&parameters, options);
             if (!(kit_distance(&parameters, &gradients) < 1e-6))
                 fail_msg("%s: %g apart", options, kit_distance(&parameters, &gradients));
             train_result_free(&gradients);
@@ -56,9 +50,9 @@ UNIT_TEST(seldom_is_means_of_what_each_did)
     char options[256];
 
     (void)snprintf(options, sizeof options, "%s --mode allreduce --average-every 4 --steps 10", model);
-    run(&local, options);
+    kit_must_train(&local, options);
     (void)snprintf(options, sizeof options, "%s --mode none --steps 4", model);
-    run(&none, options);
+    kit_must_train(&none, options);
     for (int w = 0; w < 3; w++)
         assert_memory_equal(row(&local, w, 0), row(&none, w, 0), 4 * 2 * sizeof(float));
     for (int i = 0; i < 2; i++) {
@@ -82,17 +76,15 @@ UNIT_TEST(resumed)
     char path[] = "/tmp/local_sgd_test.XXXXXX", options[320];
     struct train_result whole, first, second;
     struct train_job job;
-    const int fd = mkstemp(path);
 
-    assert_true(fd >= 0);
-    (void)close(fd);
+    kit_make_file(path);
     (void)snprintf(options, sizeof options, "%s --steps 16", way);
-    run(&whole, options);
+    kit_must_train(&whole, options);
     (void)snprintf(options, sizeof options, "%s --steps 8", way);
-    run(&first, options);
+    kit_must_train(&first, options);
     assert_int_equal(checkpoint_save(&first.final, path, NULL, NULL), RC_OK);
     (void)snprintf(options, sizeof options, "%s --steps 16 --resume %s", way, path);
-    run(&second, options);
+    kit_must_train(&second, options);
     assert_memory_equal(whole.final.param, second.final.param, whole.final.n_params * sizeof(float));
     (void)snprintf(options, sizeof options,
                    "--model lenet --mode allreduce --workers 2 --momentum 0 --average-every 3 --steps 18 --resume %s",
@@ -107,9 +99,7 @@ UNIT_TEST(resumed)
 
 UNIT_TEST(refuses)
 {
-    static const struct {
-        const char *options, *message;
-    } c[] = {
+    static const struct kit_refusal c[] = {
         { "--mode allreduce --workers 1 --average-every 2", "--average-every 2: one worker" },
         { "--mode ps --workers 2 --average-every 2", "average-every" },
         { "--mode none --workers 2 --average-every 2", "average-every" },
@@ -127,11 +117,7 @@ UNIT_TEST(refuses)
           "4" },
     };
 
-    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
-        char options[256];
-        (void)snprintf(options, sizeof options, "--model linear %s", c[i].options);
-        kit_expect_refused(options, c[i].message);
-    }
+    kit_expect_each_refused("--model linear", c, sizeof c / sizeof *c);
 }
 
 UNIT_MAIN("local_sgd")

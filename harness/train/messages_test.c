@@ -16,8 +16,7 @@ static void run(struct train_result *out, const char *way)
     char options[256];
 
     (void)snprintf(options, sizeof options, "--model lenet --batch 2 --steps %d --messages unused %s", STEPS, way);
-    if (kit_train(out, options, NULL, 0) != RC_OK)
-        fail_msg("%s: %s", options, rc_message());
+    kit_must_train(out, options);
 }
 
 static const struct logged_message *of_rank(const struct train_result *r, int rank)

@@ -54,18 +54,6 @@ enum rc __wrap_world_host_group(struct world *w, struct world **out, int *host, 
     return out ? world_split(w, *host, w->rank, out) : RC_OK;
 }
 
-struct one {
-    const struct train_job *job;
-    struct train_result *result;
-};
-
-static enum rc body(struct world *w, void *arg)
-{
-    const struct one *one = arg;
-
-    return train_rank(w, one->job, one->result);
-}
-
 /* The job as it would run on the device of this program: emulated ones are no choice of --compute, but where they take
  * the place of the real one. */
 static enum rc prepare(struct train_job *out, const char *options, const char *reducer, int n_given)
@@ -91,13 +79,11 @@ out:
 static enum rc train(struct train_result *out, const char *options, const char *reducer, int n_given)
 {
     struct train_job job = { 0 };
-    struct one one = { &job, out };
     enum rc rc;
 
     *out = (struct train_result){ 0 };
     TRY(prepare(&job, options, reducer, n_given));
-    const struct world_opts world = train_world_opts(&job);
-    TRY(world_run(job.world, &world, job.n_ranks, body, &one));
+    TRY(kit_run(&job, out));
 out:
     train_job_free(&job);
     return rc;

@@ -96,35 +96,19 @@ UNIT_TEST(without_scaling_the_rate_is_one_workers)
     train_result_free(&scaled);
 }
 
-struct saving {
-    const struct train_job *job;
-    struct train_result *result;
-};
-
-static enum rc body(struct world *w, void *arg)
-{
-    const struct saving *s = arg;
-
-    return train_rank(w, s->job, s->result);
-}
-
 /* What the run leaves in the file that it saves to. */
 static void run_saving(struct checkpoint *saved, struct train_result *out, const char *way)
 {
     char path[] = "/tmp/omission_test.XXXXXX", options[320];
-    const int fd = mkstemp(path);
     struct train_job job;
-    struct saving s = { &job, out };
 
-    assert_true(fd >= 0);
-    (void)close(fd);
+    kit_make_file(path);
     (void)snprintf(options, sizeof options, "%s %s --save %s", linear, way, path);
     *out = (struct train_result){ 0 };
     if (kit_prepare(&job, options) != RC_OK)
         fail_msg("%s: %s", options, rc_message());
     job.opts.save = path;
-    const struct world_opts world = train_world_opts(&job);
-    assert_int_equal(world_run(job.world, &world, job.n_ranks, body, &s), RC_OK);
+    assert_int_equal(kit_run(&job, out), RC_OK);
     assert_int_equal(checkpoint_load(saved, path), RC_OK);
     (void)unlink(path);
     train_job_free(&job);
@@ -158,10 +142,8 @@ UNIT_TEST(without_rank_0_the_last_one_saves)
 static void goes_on_without(const char *omitted)
 {
     char path[] = "/tmp/omission_test.XXXXXX", way[256];
-    const int fd = mkstemp(path);
 
-    assert_true(fd >= 0);
-    (void)close(fd);
+    kit_make_file(path);
     (void)snprintf(way, sizeof way,
                    "--model lenet --mode allreduce --workers 2 --batch 8 --lr 0.01 --lr-scaling linear --omit %s",
                    omitted);

@@ -65,9 +65,7 @@ UNIT_TEST(options_make_a_rule)
 
 UNIT_TEST(what_means_nothing_is_refused)
 {
-    static const struct {
-        const char *options, *says;
-    } cases[] = {
+    static const struct kit_refusal cases[] = {
         { "--model linear --optimizer sgd --momentum 0.5",
           "--optimizer sgd has no velocity; needs --optimizer momentum" },
         { "--model linear --optimizer adam --momentum 0.5", "--optimizer adam has no velocity" },
@@ -79,8 +77,7 @@ UNIT_TEST(what_means_nothing_is_refused)
           "own state of the optimiser; with --save use --optimizer sgd" },
     };
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        kit_expect_refused(cases[i].options, cases[i].says);
+    kit_expect_each_refused("", cases, sizeof cases / sizeof *cases);
 }
 
 /* With --replicas 1, of 3 workers and 4 servers, of which n_here are on this host; *server: of one at the start. */
@@ -155,11 +152,9 @@ UNIT_TEST(memory_is_planned)
 static void train_apart(struct checkpoint *out, const char *options)
 {
     char path[] = "/tmp/optimizer_train.XXXXXX";
-    const int file = mkstemp(path);
     int status;
 
-    assert_true(file >= 0);
-    close(file);
+    kit_make_file(path);
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -276,10 +271,8 @@ UNIT_TEST(a_resumed_training_goes_on_alike)
                                         "--mode ps --workers 1 --servers 3 --placement round-robin",
                                         "--mode ps --workers 2 --servers 2 --consistency sync --partition-bytes 16Ki" };
     char path[] = "/tmp/optimizer_train.XXXXXX";
-    const int file = mkstemp(path);
 
-    assert_true(file >= 0);
-    close(file);
+    kit_make_file(path);
     for (int i = 0; i < N_OPTIMIZERS; i++)
         for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
             char text[TEXT_BYTES];
@@ -297,10 +290,8 @@ UNIT_TEST(a_checkpoint_names_its_optimizer)
         int from, to;
     } refused[] = { { 0, 3 }, { 1, 2 }, { 2, 1 }, { 2, 3 }, { 3, 0 }, { 3, 2 } };
     char path[] = "/tmp/optimizer_train.XXXXXX", text[TEXT_BYTES];
-    const int file = mkstemp(path);
 
-    assert_true(file >= 0);
-    close(file);
+    kit_make_file(path);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct train_result r;
         struct train_job job = { 0 };
@@ -356,18 +347,6 @@ UNIT_TEST_OF("learning", lenet_learns_digits)
 
 /* --- in mpi --- */
 
-struct launched {
-    const struct train_job *job;
-    struct train_result result; /* on rank 0 */
-};
-
-static enum rc launched_body(struct world *w, void *arg)
-{
-    struct launched *run = arg;
-
-    return train_rank(w, run->job, &run->result);
-}
-
 /* Launched as 3 ranks: the bits of the same training in threads. Failures. */
 static int in_mpi(const char *way)
 {
@@ -375,24 +354,22 @@ static int in_mpi(const char *way)
     const char *options = is_ps ? LENET
                               "--steps 8 --mode ps --workers 2 --servers 1 --consistency sync --optimizer adam"
                                 : LENET "--steps 8 --mode allreduce --workers 3 --optimizer adagrad";
-    struct train_result threads;
+    struct train_result threads, launched = { 0 }; /* on rank 0 */
     struct train_job job = { 0 };
-    struct launched run = { .job = &job };
     char text[TEXT_BYTES];
     enum rc rc;
 
     (void)snprintf(text, sizeof text, "%s --world mpi", options);
     TRY(kit_prepare_launched(&job, text, world_launcher().n_ranks));
-    const struct world_opts world = train_world_opts(&job);
-    TRY(world_run(job.world, &world, job.n_ranks, launched_body, &run));
-    if (run.result.final.n_params == 0) /* not rank 0 */
+    TRY(kit_run(&job, &launched));
+    if (launched.final.n_params == 0) /* not rank 0 */
         return 0;
     TRY(kit_train(&threads, options, NULL, 0));
-    if (memcmp(threads.final.param, run.result.final.param, threads.final.n_params * sizeof(float)) != 0 ||
-        !kit_same_kept(&threads.final, &run.result.final))
+    if (memcmp(threads.final.param, launched.final.param, threads.final.n_params * sizeof(float)) != 0 ||
+        !kit_same_kept(&threads.final, &launched.final))
         FAIL(RC_MISMATCH, "%s: other bits than in threads", text);
     train_result_free(&threads);
-    train_result_free(&run.result);
+    train_result_free(&launched);
 out:
     if (rc != RC_OK)
         fprintf(stderr, "%s\n", rc_message());

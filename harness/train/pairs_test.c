@@ -71,13 +71,6 @@ static bool has(const char *options, const char *text)
 
 /* --- one run ------------------------------------------------------------------------------------------------------ */
 
-static enum rc body(struct world *w, void *arg)
-{
-    struct train_result *r = ((void **)arg)[1];
-
-    return train_rank(w, ((void **)arg)[0], r);
-}
-
 #define HOLDS(what)                                    \
     do {                                               \
         if (!(what))                                   \
@@ -200,14 +193,12 @@ static enum rc run(const char *options, const struct files *f)
 {
     struct train_result result = { 0 };
     struct train_job job = { 0 };
-    void *arg[] = { &job, &result };
     char text[RC_MESSAGE_BYTES];
     enum rc rc;
 
     TRY(kit_prepare(&job, options));
     job.opts.save = has(options, "--save ") ? f->save : "";
-    const struct world_opts world = train_world_opts(&job);
-    rc = world_run(job.world, &world, job.n_ranks, body, arg);
+    rc = kit_run(&job, &result);
     if (rc == RC_OK)
         rc = check_values(options, f, &job, &result);
     if (rc != RC_OK) {

@@ -79,10 +79,8 @@ UNIT_TEST(weighted_means_are_the_big_batch)
 static void goes_on_in_its_part(const char *split)
 {
     char options[320], path[] = "/tmp/parts_test.XXXXXX";
-    const int fd = mkstemp(path);
 
-    assert_true(fd >= 0);
-    (void)close(fd);
+    kit_make_file(path);
     (void)snprintf(options, sizeof options, "--model lenet --mode allreduce --workers 3 --batch 8 --split %s", split);
     kit_goes_on_alike(options, 12, 24, path);
     char text[512];
@@ -148,9 +146,7 @@ UNIT_TEST(words)
 
 UNIT_TEST(refuses)
 {
-    static const struct {
-        const char *options, *message;
-    } c[] = {
+    static const struct kit_refusal c[] = {
         { "--model linear --mode single --split by-label", "--split by-label: one worker" },
         { "--model linear --mode allreduce --workers 2 --split by-label",
           "--split: the samples of data set line have no labels" },
@@ -164,8 +160,7 @@ UNIT_TEST(refuses)
         { "--model lenet --mode allreduce --workers 2 --split label", "is no split" },
     };
 
-    for (size_t i = 0; i < sizeof c / sizeof *c; i++)
-        kit_expect_refused(c[i].options, c[i].message);
+    kit_expect_each_refused("", c, sizeof c / sizeof *c);
 }
 
 UNIT_MAIN("parts")

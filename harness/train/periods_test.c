@@ -258,9 +258,7 @@ UNIT_TEST(bytes_are_counted_and_planned)
 
 UNIT_TEST(what_means_nothing_is_refused)
 {
-    static const struct {
-        const char *options, *says;
-    } cases[] = {
+    static const struct kit_refusal cases[] = {
         { "--mode allreduce --workers 2 --push-every 2", "--push-every" },
         { "--mode single --pull-every 2", "--pull-every" },
         { "--mode allreduce --workers 2 --stop-at-step 9", "has no servers that count updates; use --mode ps" },
@@ -277,11 +275,7 @@ UNIT_TEST(what_means_nothing_is_refused)
         { "--mode ps --push-every 0", "--push-every" },
     };
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[256];
-        (void)snprintf(text, sizeof text, "--model linear %s", cases[i].options);
-        kit_expect_refused(text, cases[i].says);
-    }
+    kit_expect_each_refused("--model linear", cases, sizeof cases / sizeof *cases);
 }
 
 UNIT_TEST(memory_is_planned)
@@ -302,10 +296,8 @@ UNIT_TEST(memory_is_planned)
 UNIT_TEST(a_saved_period_goes_on_alike)
 {
     char path[] = "/tmp/periods_test.XXXXXX";
-    const int file = mkstemp(path);
 
-    assert_true(file >= 0);
-    close(file);
+    kit_make_file(path);
     kit_goes_on_alike(LENET "--mode ps --servers 2 --push-every 2 --pull-every 3", 6, 18, path);
     kit_goes_on_alike(LENET "--mode ps --pull-every 4 --optimizer adam --bucket-bytes 8Ki --overlap on", 8, 16, path);
     unlink(path);
@@ -369,12 +361,10 @@ UNIT_TEST(a_run_stops_at_its_updates)
 UNIT_TEST(a_stopped_run_goes_on)
 {
     char path[] = "/tmp/periods_test.XXXXXX", text[256];
-    const int file = mkstemp(path);
     struct train_result first, second, whole;
     struct train_job job = { 0 };
 
-    assert_true(file >= 0);
-    close(file);
+    kit_make_file(path);
     kit_must_train(&whole, LENET "--mode ps --stop-at-step 20 --optimizer adam");
     kit_must_train(&first, LENET "--mode ps --stop-at-step 9 --optimizer adam");
     assert_int_equal(checkpoint_save(&first.final, path, NULL, NULL), RC_OK);

@@ -17,12 +17,6 @@
 #include "harness/train/bound.h"
 #include "harness/train/suite/train_kit.h"
 
-static void train(struct train_result *out, const char *options)
-{
-    if (kit_train(out, options, NULL, 0) != RC_OK)
-        fail_msg("%s: %s", options, rc_message());
-}
-
 /* A run whose limits are measured once, and the same with those after it, which computes gradients, of other samples,
  * with batch norm: parameters, optimiser, running means and evaluation are the same bits. */
 UNIT_TEST(leaves_no_trace)
@@ -36,9 +30,9 @@ UNIT_TEST(leaves_no_trace)
         snprintf(options, sizeof options,
                  "%s --workers 2 --model resnet8 --image-size 16 --batch 4 --momentum 0.9 --steps 3 --eval-samples 8",
                  ways[i]);
-        train(&again, options);
+        kit_must_train(&again, options);
         strcat(options, " --on-loss report");
-        train(&once, options);
+        kit_must_train(&once, options);
         assert_true(again.has_limits_after && !once.has_limits_after);
         assert_true(again.limits_after.compute_s > 0 && again.limits_after.baseline_step_s == 0);
         assert_int_equal(again.limits_after.wire_s > 0, i == 0);
@@ -62,7 +56,7 @@ UNIT_TEST(every_mode_is_measured_again)
         char options[128];
 
         snprintf(options, sizeof options, "%s --model lenet --batch 4 --steps 3", ways[i]);
-        train(&r, options);
+        kit_must_train(&r, options);
         assert_true(r.has_limits_after);
         assert_true(r.limits_after.compute_s > 0);
         assert_int_equal(r.limits_after.wire_s > 0, i == 1);
@@ -94,14 +88,6 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(to), 0);
 }
 
-static enum rc body(struct world *w, void *arg)
-{
-    struct train_result *result = ((void **)arg)[1];
-    const struct train_job *job = ((void **)arg)[0];
-
-    return train_rank(w, job, result);
-}
-
 struct simulated {
     struct train_summary summary;
     struct train_limits limits;
@@ -114,7 +100,6 @@ static struct simulated simulate(const char *options, long compute_ns)
     char folder[] = "gm_probe_again_test.XXXXXX", path[2][64], text[1024], words[512];
     struct train_result result = { 0 };
     struct train_job job = { 0 };
-    void *arg[] = { &job, &result };
     struct simulated s;
 
     assert_non_null(mkdtemp(folder));
@@ -130,9 +115,7 @@ static struct simulated simulate(const char *options, long compute_ns)
     unlink(path[0]);
     unlink(path[1]);
     assert_int_equal(rmdir(folder), 0);
-    const struct world_opts world = train_world_opts(&job);
-    if (world_run(job.world, &world, job.n_ranks, body, arg) != RC_OK ||
-        train_summarise(&s.summary, &job, &result) != RC_OK)
+    if (kit_run(&job, &result) != RC_OK || train_summarise(&s.summary, &job, &result) != RC_OK)
         fail_msg("%s: %s", words, rc_message());
     s.limits = result.limits;
     s.has_limits_after = result.has_limits_after;

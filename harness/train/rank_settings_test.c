@@ -9,30 +9,18 @@
 #include "harness/train/rank_state.h"
 #include "harness/train/suite/train_kit.h"
 
-struct run {
-    struct train_job job;
-    struct train_result result;
-};
-
-static enum rc body(struct world *w, void *arg)
-{
-    struct run *run = arg;
-
-    return train_rank(w, &run->job, &run->result);
-}
-
 /* cpu has no tf32. That the job asks for it is set behind preparation, which would refuse it, too. */
 UNIT_TEST(precision_reaches_the_compute)
 {
-    struct run run = { 0 };
+    struct train_result result = { 0 };
+    struct train_job job;
 
-    assert_int_equal(kit_prepare(&run.job, "--model linear --batch 8 --steps 1"), RC_OK);
-    run.job.precision = PRECISION_TF32;
-    const struct world_opts world = train_world_opts(&run.job);
-    assert_int_equal(world_run(run.job.world, &world, run.job.n_ranks, body, &run), RC_UNSUPPORTED);
+    assert_int_equal(kit_prepare(&job, "--model linear --batch 8 --steps 1"), RC_OK);
+    job.precision = PRECISION_TF32;
+    assert_int_equal(kit_run(&job, &result), RC_UNSUPPORTED);
     assert_non_null(strstr(rc_message(), "precision tf32"));
-    train_result_free(&run.result);
-    train_job_free(&run.job);
+    train_result_free(&result);
+    train_job_free(&job);
 }
 
 UNIT_TEST(result_has_the_threads)
@@ -41,8 +29,7 @@ UNIT_TEST(result_has_the_threads)
         struct train_result r = { 0 };
         char options[100];
         snprintf(options, sizeof options, "--model linear --batch 8 --steps 1 --threads %d", n);
-        if (kit_train(&r, options, NULL, 0) != RC_OK)
-            fail_msg("%s: %s", options, rc_message());
+        kit_must_train(&r, options);
         assert_int_equal(r.n_threads, n);
         train_result_free(&r);
     }

@@ -25,13 +25,6 @@ struct traced {
     json_t *trace;
 };
 
-static enum rc body(struct world *w, void *arg)
-{
-    struct traced *t = arg;
-
-    return train_rank(w, &t->job, &t->result);
-}
-
 /* compute: NULL: the job's own */
 static void trace_on(struct traced *t, const char *options, const struct compute_backend *compute)
 {
@@ -43,8 +36,7 @@ static void trace_on(struct traced *t, const char *options, const struct compute
     if (compute)
         t->job.compute = compute;
     t->job.opts.timeline = kit_path(&t->kit, "timeline.json");
-    const struct world_opts opts = train_world_opts(&t->job);
-    if (world_run(t->job.world, &opts, t->job.n_ranks, body, t) != RC_OK)
+    if (kit_run(&t->job, &t->result) != RC_OK)
         fail_msg("%s: %s", options, rc_message());
     t->trace = json_load_file(t->job.opts.timeline, 0, &why);
     if (!t->trace)

@@ -75,11 +75,6 @@ struct outcome { /* in memory that a copy of this process shares */
     char hot_tensor[96];
 };
 
-static enum rc body(struct world *w, void *arg)
-{
-    return train_rank(w, ((void **)arg)[0], ((void **)arg)[1]);
-}
-
 static double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -129,13 +124,9 @@ static void simulate(struct outcome *out, const char *options)
 {
     struct train_job job = { 0 };
     struct train_result result = { 0 };
-    void *arg[] = { &job, &result };
 
-    if (kit_prepare(&job, options) == RC_OK) {
-        const struct world_opts world = train_world_opts(&job);
-        if (world_run(job.world, &world, job.n_ranks, body, arg) == RC_OK)
-            note(out, &job, &result);
-    }
+    if (kit_prepare(&job, options) == RC_OK && kit_run(&job, &result) == RC_OK)
+        note(out, &job, &result);
     if (!out->is_done)
         fprintf(stderr, "%s: %s\n", options, rc_message());
     train_result_free(&result);

@@ -10,12 +10,6 @@
 #include "harness/train/places.h"
 #include "harness/train/suite/train_kit.h"
 
-static void train(struct train_result *out, const char *options)
-{
-    if (kit_train(out, options, NULL, 0) != RC_OK)
-        fail_msg("%s: %s", options, rc_message());
-}
-
 static void assert_same_bits(const struct train_result *a, const struct train_result *b, const char *what)
 {
     assert_int_equal(a->final.n_params, b->final.n_params);
@@ -37,19 +31,19 @@ UNIT_TEST(one_worker_is_single_everywhere)
     char options[512];
 
     snprintf(options, sizeof options, "%s --mode single", model);
-    train(&single, options);
+    kit_must_train(&single, options);
     for (size_t i = 0; i < 4 * 3; i++) {
         struct train_result r = { 0 };
         snprintf(options, sizeof options, "%s --mode ps --servers 3 --placement %s --consistency %s%s", model,
                  placements[i % 4], rules[i % 5], ways[i / 4]);
-        train(&r, options);
+        kit_must_train(&r, options);
         assert_same_bits(&r, &single, options);
         train_result_free(&r);
     }
     /* No other comes between its pull and its push: nothing of it is stale. */
     struct train_result own = { 0 };
     snprintf(options, sizeof options, "%s --mode ps --servers 2 --lr-staleness inverse", model);
-    train(&own, options);
+    kit_must_train(&own, options);
     assert_same_bits(&own, &single, options);
     train_result_free(&own);
     train_result_free(&single);
@@ -62,12 +56,12 @@ UNIT_TEST(sync_has_the_same_bits_however_it_is_cut)
     struct train_result first = { 0 };
     char options[512];
 
-    train(&first, model);
+    kit_must_train(&first, model);
     for (size_t i = 0; i < 4 * 3; i++) {
         struct train_result r = { 0 };
         snprintf(options, sizeof options, "%s --servers %zu --placement %s%s", model, 1 + i % 3, placements[i % 4],
                  ways[i / 4]);
-        train(&r, options);
+        kit_must_train(&r, options);
         assert_same_bits(&r, &first, options);
         for (size_t t = 0; t < 3 * 10; t++)
             assert_true(r.stamp[t].staleness_count == 0 && r.stamp[t].late_count == 0);
@@ -84,10 +78,10 @@ UNIT_TEST(sync_is_allreduce)
         struct train_result sum = { 0 }, ps = { 0 };
         char options[256];
         snprintf(options, sizeof options, "--model %s --workers 4 --mode allreduce", models[i]);
-        train(&sum, options);
+        kit_must_train(&sum, options);
         snprintf(options, sizeof options, "--model %s --workers 4 --mode ps --servers 2 --consistency sync:0",
                  models[i]);
-        train(&ps, options);
+        kit_must_train(&ps, options);
         if (!(kit_distance(&ps, &sum) <= 1e-6))
             fail_msg("%s: %g apart", models[i], kit_distance(&ps, &sum));
         train_result_free(&sum);
@@ -106,12 +100,12 @@ UNIT_TEST(runs_resume_in_another_placement)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/c", folder);
     snprintf(options, sizeof options, "%s --steps 16", model);
-    train(&whole, options);
+    kit_must_train(&whole, options);
     snprintf(options, sizeof options, "%s --steps 8 --placement whole", model);
-    train(&half, options);
+    kit_must_train(&half, options);
     assert_int_equal(checkpoint_save(&half.final, path, NULL, NULL), RC_OK);
     snprintf(options, sizeof options, "%s --steps 16 --placement chunk:2000 --resume %s", model, path);
-    train(&rest, options);
+    kit_must_train(&rest, options);
     assert_same_bits(&rest, &whole, options);
     train_result_free(&whole);
     train_result_free(&half);
@@ -133,7 +127,7 @@ UNIT_TEST(checkpoints_of_sync_are_exact)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/c", folder);
     snprintf(options, sizeof options, "%s --steps 8", model);
-    train(&at_8, options);
+    kit_must_train(&at_8, options);
     snprintf(options, sizeof options, "%s --steps 12", model);
     assert_int_equal(kit_train_saving(&saved, options, path, 8, NULL), RC_OK);
     assert_int_equal(saved.saves.n_written, 1);
@@ -155,7 +149,7 @@ UNIT_TEST(ssp_bounds_the_lead)
         char options[256];
         snprintf(options, sizeof options,
                  "--model linear --mode ps --workers 4 --servers 2 --steps 200 --consistency ssp:%u", bound);
-        train(&r, options);
+        kit_must_train(&r, options);
         for (int i = 0; i < r.n_ranks; i++)
             assert_true(r.rank[i].served.lead_max_count <= bound);
         assert_int_equal(servers_late_count(&r), 0);
@@ -172,7 +166,7 @@ UNIT_TEST(backup_workers_are_counted)
     struct train_result r = { 0 };
     uint64_t n_late = 0, n_applied = 0;
 
-    train(&r, "--model lenet --mode ps --workers 4 --servers 2 --steps 15 --consistency sync:1");
+    kit_must_train(&r, "--model lenet --mode ps --workers 4 --servers 2 --steps 15 --consistency sync:1");
     assert_int_equal(servers_late_count(&r), 15 * 2);
     for (int s = 4; s < 6; s++) {
         n_late += r.rank[s].served.late_count;
@@ -193,7 +187,7 @@ UNIT_TEST(what_is_refused_is_no_update)
     struct train_result r = { 0 };
     uint64_t n_refused[2] = { 0 }, n_applied = 0;
 
-    train(&r, "--model linear --mode ps --workers 2 --steps 60 --lr 1e5 --momentum 0");
+    kit_must_train(&r, "--model linear --mode ps --workers 2 --steps 60 --lr 1e5 --momentum 0");
     for (size_t i = 0; i < 2 * N_STEPS; i++)
         n_refused[i / N_STEPS] += r.stamp[i].is_refused;
     assert_true(n_refused[0] > 0 && n_refused[0] < N_STEPS);
@@ -242,7 +236,7 @@ static void lenet_learns(const char *options)
 {
     struct train_result r = { 0 };
 
-    train(&r, options);
+    kit_must_train(&r, options);
     if (!(r.evaluation.accuracy_ratio >= 0.95))
         fail_msg("%s: accuracy %.4f", options, r.evaluation.accuracy_ratio);
     train_result_free(&r);
@@ -263,8 +257,8 @@ UNIT_TEST(beside_workers_it_is_the_same_training)
     struct train_result own = { 0 }, beside = { 0 };
     struct train_job job = { 0 };
 
-    train(&own, run_of);
-    train(&beside, beside_of);
+    kit_must_train(&own, run_of);
+    kit_must_train(&beside, beside_of);
     assert_int_equal(beside.n_ranks, 6);
     assert_same_bits(&own, &beside, beside_of);
     for (int i = 3; i < 6; i++)

@@ -25,13 +25,6 @@ static void stop_now(void *arg, size_t n_done, uint64_t now_ns)
         (void)raise(SIGTERM);
 }
 
-static enum rc body(struct world *w, void *arg)
-{
-    struct stopped_run *run = arg;
-
-    return train_rank(w, &run->job, &run->result);
-}
-
 /* Run `options` with n_wanted steps; it is told to stop when rank 0 has done STOPPED_IN. save: what it will be saved
  * to; "": nowhere. */
 static void run_stopped(struct stopped_run *run, const char *options, int n_wanted, const char *save)
@@ -45,8 +38,7 @@ static void run_stopped(struct stopped_run *run, const char *options, int n_want
     run->job.watch = &watch;
     run->job.opts.save = save;
     stop_catch_first();
-    const struct world_opts world = train_world_opts(&run->job);
-    const enum rc rc = world_run(run->job.world, &world, run->job.n_ranks, body, run);
+    const enum rc rc = kit_run(&run->job, &run->result);
     stop_release();
     if (rc != RC_OK)
         fail_msg("%s: %s", options, rc_message());
@@ -67,8 +59,7 @@ static void assert_is_run_of_so_many_steps(const char *options)
     assert_false(run.result.has_limits_after);
     assert_true(run.result.evaluation.loss != run.result.evaluation.loss); /* NaN */
     (void)snprintf(text, sizeof text, "%s --eval-samples 0 --steps %zu", options, run.result.n_steps);
-    if (kit_train(&whole, text, NULL, 0) != RC_OK)
-        fail_msg("%s: %s", text, rc_message());
+    kit_must_train(&whole, text);
     const size_t n_bytes = whole.final.n_params * sizeof(float);
     assert_int_equal(run.result.final.n_params, whole.final.n_params);
     assert_int_equal(run.result.final.samples_count, whole.final.samples_count);
@@ -134,10 +125,8 @@ UNIT_TEST(local_sgd_ends_behind_an_average)
     char path[] = "/tmp/stop_train_test.XXXXXX", text[256];
     struct train_result whole, rest;
     struct stopped_run run;
-    const int fd = mkstemp(path);
 
-    assert_true(fd >= 0);
-    (void)close(fd);
+    kit_make_file(path);
     (void)snprintf(text, sizeof text, "%s --save %s", way, path);
     run_stopped(&run, text, 3 * EVERY, path);
     assert_int_equal(run.result.stop_signal, SIGTERM);

@@ -15,12 +15,6 @@ enum { IS_SANITIZED = 1 }; /* a peak of memory means nothing */
 enum { IS_SANITIZED = 0 };
 #endif
 
-static void train(struct train_result *out, const char *options)
-{
-    if (kit_train(out, options, NULL, 0) != RC_OK)
-        fail_msg("%s: %s", options, rc_message());
-}
-
 /* Least squares of the line, in double, from the very samples. */
 static void closed_form(double *slope, double *offset)
 {
@@ -45,7 +39,7 @@ UNIT_TEST(linear_reaches_least_squares)
     struct train_result r = { 0 };
     double slope, offset;
 
-    train(&r, "--model linear --batch 1000 --steps 300 --lr 0.5");
+    kit_must_train(&r, "--model linear --batch 1000 --steps 300 --lr 0.5");
     closed_form(&slope, &offset);
     assert_true(fabs((double)r.final.param[0] - slope) < 1e-4);
     assert_true(fabs((double)r.final.param[1] - offset) < 1e-4);
@@ -56,7 +50,7 @@ static void lenet_learns(const char *options)
 {
     struct train_result r = { 0 };
 
-    train(&r, options);
+    kit_must_train(&r, options);
     if (!(r.evaluation.accuracy_ratio >= 0.95))
         fail_msg("%s: accuracy %.4f", options, r.evaluation.accuracy_ratio);
     train_result_free(&r);
@@ -97,12 +91,12 @@ static void resume_is_bit_exact(const char *ways)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/checkpoint", folder);
     snprintf(options, sizeof options, "%s --lr-scaling linear:2 --steps 40", ways);
-    train(&whole, options);
+    kit_must_train(&whole, options);
     snprintf(options, sizeof options, "%s --lr-scaling linear:2 --steps 20", ways);
-    train(&first, options);
+    kit_must_train(&first, options);
     assert_int_equal(checkpoint_save(&first.final, path, NULL, NULL), RC_OK);
     snprintf(options, sizeof options, "%s --lr-scaling linear:2 --steps 40 --resume %s", ways, path);
-    train(&second, options);
+    kit_must_train(&second, options);
     assert_same_state(&whole, &second);
     assert_memory_not_equal(whole.final.param, first.final.param, whole.final.n_params * sizeof(float));
     train_result_free(&whole);
@@ -126,7 +120,7 @@ UNIT_TEST(rates_follow_the_schedule)
 {
     struct train_result r = { 0 };
 
-    train(&r, "--model linear --mode none --workers 4 --batch 50 --steps 10 --lr 0.1 --lr-scaling linear:1");
+    kit_must_train(&r, "--model linear --mode none --workers 4 --batch 50 --steps 10 --lr 0.1 --lr-scaling linear:1");
     /* 1000 samples an epoch, 200 a step: 5 steps of rise from 0.1 to 0.4 */
     static const double expected[] = { 0.1, 0.16, 0.22, 0.28, 0.34, 0.4, 0.4, 0.4, 0.4, 0.4 };
     for (int t = 0; t < 10; t++)
@@ -138,7 +132,7 @@ UNIT_TEST(stamps_are_in_order)
 {
     struct train_result r = { 0 };
 
-    train(&r, "--model linear --mode allreduce --workers 2 --steps 50");
+    kit_must_train(&r, "--model linear --mode allreduce --workers 2 --steps 50");
     for (int w = 0; w < 2; w++)
         for (int t = 0; t < 50; t++) {
             const struct step_stamp *s = &r.stamp[w * 50 + t];
@@ -369,8 +363,8 @@ UNIT_TEST(peaks_are_each_runs_own)
 
     if (IS_SANITIZED)
         skip();
-    train(&first, large);
-    train(&second, "--model linear --steps 1");
+    kit_must_train(&first, large);
+    kit_must_train(&second, "--model linear --steps 1");
     if (isnan(first.peak_rss_bytes)) {
         train_result_free(&first);
         train_result_free(&second);

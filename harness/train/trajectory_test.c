@@ -14,8 +14,7 @@ static void run(struct train_result *out, const char *way, int n_steps)
     char options[256];
 
     (void)snprintf(options, sizeof options, "--model linear --batch 10 %s --steps %d", way, n_steps);
-    if (kit_train(out, options, NULL, 0) != RC_OK)
-        fail_msg("%s: %s", options, rc_message());
+    kit_must_train(out, options);
 }
 
 static const float *row(const struct train_result *r, int worker, size_t step)

@@ -14,8 +14,7 @@ static void train(struct train_result *out, const char *tail)
 
     snprintf(options, sizeof options,
              "--model resnet8 --data synthetic:64 --batch 1 --threads 1 --mode allreduce --workers 3 %s", tail);
-    if (kit_train(out, options, NULL, 0) != RC_OK)
-        fail_msg("%s: %s", options, rc_message());
+    kit_must_train(out, options);
 }
 
 /* More steps than states are kept, so that their places are used again. n_behind: steps before the one that rank 1 is

@@ -73,13 +73,6 @@ struct shared {
     struct train_result result;
 };
 
-static enum rc body(struct world *w, void *arg)
-{
-    struct shared *s = arg;
-
-    return train_rank(w, &s->job, &s->result);
-}
-
 /* The parameters are those of a run, to the bit; nothing is measured that a trial has no use for. */
 UNIT_TEST(trials_time_steps_alone)
 {
@@ -90,8 +83,7 @@ UNIT_TEST(trials_time_steps_alone)
     assert_true(run.limits.compute_s > 0 && run.has_limits_after);
     prepare(&s.job, "");
     s.job.is_trial = true;
-    const struct world_opts world = train_world_opts(&s.job);
-    assert_int_equal(world_run(s.job.world, &world, s.job.n_ranks, body, &s), RC_OK);
+    assert_int_equal(kit_run(&s.job, &s.result), RC_OK);
     assert_true(s.result.limits.compute_s == 0 && !s.result.has_limits_after);
     assert_int_equal(s.result.n_steps, 4);
     assert_memory_equal(s.result.final.param, run.final.param, s.job.n_params * sizeof(float));

@@ -90,13 +90,35 @@ void kit_expect_refused(const char *options, const char *says)
     train_job_free(&job);
 }
 
+void kit_expect_each_refused(const char *first, const struct kit_refusal *row, size_t n)
+{
+    char options[TEXT_BYTES];
+
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(options, sizeof options, "%s %s", first, row[i].options);
+        kit_expect_refused(first[0] ? options : row[i].options, row[i].says);
+    }
+}
+
 static enum rc body(struct world *w, void *arg)
 {
-    struct kit_run *run = arg;
+    const struct kit_run *run = arg;
 
     if (run->rank_0 && w->rank == 0)
         *run->rank_0 = w;
     return train_rank(w, run->job, run->result);
+}
+
+static enum rc run_job(const struct kit_run *run)
+{
+    const struct world_opts world = train_world_opts(run->job);
+
+    return world_run(run->job->world, &world, train_n_ranks(run->job), body, (void *)(uintptr_t)run);
+}
+
+enum rc kit_run(const struct train_job *job, struct train_result *out)
+{
+    return run_job(&(struct kit_run){ .job = job, .result = out });
 }
 
 enum rc kit_train(struct train_result *out, const char *options, const struct sync_mode *mode, double lr_factor)
@@ -108,7 +130,6 @@ enum rc kit_train_on(struct train_result *out, const char *options, const struct
                      const struct compute_backend *compute)
 {
     struct train_job job = { 0 };
-    struct kit_run run = { .job = &job, .result = out };
     enum rc rc;
 
     *out = (struct train_result){ 0 };
@@ -121,8 +142,7 @@ enum rc kit_train_on(struct train_result *out, const char *options, const struct
     }
     if (lr_factor > 0)
         job.schedule.factor = lr_factor;
-    const struct world_opts world = train_world_opts(&job);
-    TRY(world_run(job.world, &world, train_n_ranks(&job), body, &run));
+    TRY(kit_run(&job, out));
 out:
     train_job_free(&job);
     return rc;
@@ -165,8 +185,7 @@ enum rc kit_train_saving(struct train_result *out, const char *options, const ch
     snprintf(text, sizeof text, "%s --save %s --save-every %d", options, path, every);
     TRY(kit_prepare_launched(&job, text, launcher.name ? launcher.n_ranks : 0));
     job.opts.save = path;
-    const struct world_opts world = train_world_opts(&job);
-    TRY(world_run(job.world, &world, train_n_ranks(&job), body, &run));
+    TRY(run_job(&run));
 out:
     train_job_free(&job);
     return rc;

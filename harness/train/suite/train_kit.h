@@ -11,6 +11,13 @@ enum rc kit_prepare(struct train_job *out, const char *options) MUST_CHECK;
 enum rc kit_prepare_launched(struct train_job *out, const char *options, int n_given_ranks) MUST_CHECK;
 /* Asserts that preparing is refused (RC_INVAL) with one line that says that. */
 void kit_expect_refused(const char *options, const char *says);
+/* The same of each of n rows, whose options follow `first`. */
+struct kit_refusal {
+    const char *options, *says;
+};
+void kit_expect_each_refused(const char *first, const struct kit_refusal *row, size_t n);
+/* Run the job in its world, as it is prepared. Caller frees with train_result_free(). */
+enum rc kit_run(const struct train_job *job, struct train_result *out) MUST_CHECK;
 /* Prepare and run in its world. Caller frees with train_result_free().
  *   mode       NULL: the job's own; else takes its place: a mutant
  *   lr_factor  0: the job's own; else the rate rises to lr times this over the warm-up, whatever the workers */
