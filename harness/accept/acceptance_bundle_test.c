@@ -16,19 +16,6 @@
 #include "harness/report/record.h"
 #include "harness/report/suite/report_kit.h"
 
-static int set_up(void **state)
-{
-    static struct kit kit;
-
-    return kit_open(&kit) ? (*state = &kit, 0) : -1;
-}
-
-static int tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
 static enum rc write_bundle(const struct kit *k, const struct acceptance *a)
 {
     const struct criteria criteria = { .name = "four" };
@@ -57,20 +44,9 @@ static void has(const char *text, const char *part)
         fail_msg("nothing in\n%.2000s\nis: %s", text, part);
 }
 
-static int n_of(const char *text, const char *part)
-{
-    int n = 0;
-
-    for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part))
-        n++;
-    return n;
-}
-
 /* --- hosts --- */
 
-#define TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
-
-TEST(nodes_that_are_blamed_are_bad)
+KIT_TEST(nodes_that_are_blamed_are_bad)
 {
     struct kit *k = *state;
 
@@ -81,7 +57,7 @@ TEST(nodes_that_are_blamed_are_bad)
                         "# blamed: link host1 - host4\n--nodelist=host[1,4]\n--exclude=host[2-3]\n");
 }
 
-TEST(a_healthy_cluster_has_no_bad_node)
+KIT_TEST(a_healthy_cluster_has_no_bad_node)
 {
     struct kit *k = *state;
 
@@ -92,7 +68,7 @@ TEST(a_healthy_cluster_has_no_bad_node)
 }
 
 /* accept.P5; and everywhere else they are escaped. */
-TEST(a_strange_name_is_no_host_and_no_tag)
+KIT_TEST(a_strange_name_is_no_host_and_no_tag)
 {
     struct kit *k = *state;
     struct acceptance a;
@@ -128,7 +104,7 @@ TEST(a_strange_name_is_no_host_and_no_tag)
 
 /* --- junit.xml --- */
 
-TEST(suites_are_stages_and_cases_criteria)
+KIT_TEST(suites_are_stages_and_cases_criteria)
 {
     struct kit *k = *state;
 
@@ -149,12 +125,12 @@ TEST(suites_are_stages_and_cases_criteria)
         "--stages\">left out by --stages</skipped>\n");
     has(text, "<system-out>host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 MB/s, expected 101 MB/s: "
               "60.0 %; false-discovery rate 1e-09)&#10;link host1 - host4 (pairwise");
-    assert_int_equal(n_of(text, "<testsuite "), ACCEPT_N_STAGES);
-    assert_int_equal(n_of(text, "<testcase "), 10);
+    assert_int_equal(n_times(text, "<testsuite "), ACCEPT_N_STAGES);
+    assert_int_equal(n_times(text, "<testcase "), 10);
 }
 
 /* A stage that ended early, after criteria that pass. */
-TEST(no_stage_seems_better_than_it_is)
+KIT_TEST(no_stage_seems_better_than_it_is)
 {
     struct kit *k = *state;
     struct acceptance a;
@@ -167,14 +143,15 @@ TEST(no_stage_seems_better_than_it_is)
     const char *text = kit_read(k, "junit.xml");
     has(text, "<testsuite name=\"noise\" tests=\"2\" failures=\"0\" errors=\"1\" skipped=\"0\"");
     has(text, "<error message=\"the time was up\" type=\"no data\">");
-    assert_int_equal(n_of(text, "<property name=\"injected\" value=\"rank:5=0.7\"/>"), ACCEPT_N_STAGES); /* accept.N2 */
+    assert_int_equal(n_times(text, "<property name=\"injected\" value=\"rank:5=0.7\"/>"),
+                     ACCEPT_N_STAGES); /* accept.N2 */
     has(kit_read(k, "report.html"), "<p class=\"alert\">Faults were injected by --inject: rank:5=0.7.\n</p>");
     acceptance_close(&a);
 }
 
 /* --- report.html --- */
 
-TEST(the_verdict_is_first_on_the_page)
+KIT_TEST(the_verdict_is_first_on_the_page)
 {
     struct kit *k = *state;
 
@@ -208,7 +185,7 @@ TEST(the_verdict_is_first_on_the_page)
     }
 }
 
-TEST(the_page_has_every_figure)
+KIT_TEST(the_page_has_every_figure)
 {
     static const char *const parts[] = {
         /* a criterion with measured value, limit and interval */
@@ -250,7 +227,7 @@ TEST(the_page_has_every_figure)
     const char *page = kit_read(k, "report.html");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         has(page, parts[i]);
-    assert_int_equal(n_of(page, "src=\"data:image/svg+xml;base64,"), 2);
+    assert_int_equal(n_times(page, "src=\"data:image/svg+xml;base64,"), 2);
     write_faulty(k, 0);
     page = kit_read(k, "report.html");
     has(page, "<p class=\"pass\">PASS: 7 criteria hold on 4 nodes and 8 ranks</p>");
@@ -258,7 +235,7 @@ TEST(the_page_has_every_figure)
     assert_null(strstr(page, "<h2>Failed</h2>"));
 }
 
-TEST(a_test_without_data_has_a_page)
+KIT_TEST(a_test_without_data_has_a_page)
 {
     struct kit *k = *state;
     struct acceptance a;
@@ -282,7 +259,7 @@ TEST(a_test_without_data_has_a_page)
 /* --- metrics --- */
 
 /* Of a soak whose nodes have odd names: each sample is of the node's slowest rank. */
-TEST(metrics_escape_names)
+KIT_TEST(metrics_escape_names)
 {
     struct kit *k = *state;
     char path[512];
@@ -308,7 +285,7 @@ TEST(metrics_escape_names)
 
 /* --- the whole --- */
 
-TEST(the_same_test_gives_the_same_bytes_P3)
+KIT_TEST(the_same_test_gives_the_same_bytes_P3)
 {
     static const char *const name[] = { "acceptance.jsonl", "report.html", "junit.xml", "good.hosts",
                                         "bad.hosts",        "slurm.txt",   "SHA256SUMS" };
@@ -328,7 +305,7 @@ TEST(the_same_test_gives_the_same_bytes_P3)
     acceptance_close(&a);
 }
 
-TEST(sums_are_of_all_other_files_P1)
+KIT_TEST(sums_are_of_all_other_files_P1)
 {
     static const char *const name[] = { "acceptance.jsonl", "bad.hosts",     "criteria.yaml", "good.hosts",
                                         "junit.xml",        "manifest.json", "report.html",   "slurm.txt" };
@@ -351,7 +328,7 @@ TEST(sums_are_of_all_other_files_P1)
 }
 
 /* No file may be longer than so many bytes. */
-TEST(a_full_disk_leaves_no_sums_P1)
+KIT_TEST(a_full_disk_leaves_no_sums_P1)
 {
     static const rlim_t most[] = { 0, 30, 100, 600, 5000, 10000, 20000 };
     struct kit *k = *state;
@@ -379,7 +356,7 @@ TEST(a_full_disk_leaves_no_sums_P1)
 }
 
 /* What a process leaves that is killed between two stages: criteria and what was measured, and no verdict. */
-TEST(a_partial_folder_is_judged_when_it_is_read)
+KIT_TEST(a_partial_folder_is_judged_when_it_is_read)
 {
     struct kit *k = *state;
     struct acceptance a, read;
@@ -424,7 +401,7 @@ TEST(a_partial_folder_is_judged_when_it_is_read)
     acceptance_close(&a);
 }
 
-TEST(a_folder_that_is_not_there_is_told)
+KIT_TEST(a_folder_that_is_not_there_is_told)
 {
     struct kit gone = *(struct kit *)*state;
     struct acceptance a;

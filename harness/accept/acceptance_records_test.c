@@ -13,19 +13,6 @@
 
 enum { TEXT_BYTES = 200000 };
 
-static int set_up(void **state)
-{
-    static struct kit kit;
-
-    return kit_open(&kit) ? (*state = &kit, 0) : -1;
-}
-
-static int tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
 /* What is saved of a, in memory of the caller. */
 static char *saved(struct kit *k, const struct acceptance *a)
 {
@@ -53,9 +40,7 @@ static void comes_back(struct kit *k, struct acceptance *a)
     acceptance_close(&b);
 }
 
-#define TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
-
-TEST(what_was_written_is_read)
+KIT_TEST(what_was_written_is_read)
 {
     struct acceptance a;
 
@@ -67,7 +52,7 @@ TEST(what_was_written_is_read)
     }
 }
 
-TEST(what_was_not_measured_is_not_zero_D1)
+KIT_TEST(what_was_not_measured_is_not_zero_D1)
 {
     struct acceptance a;
 
@@ -79,7 +64,7 @@ TEST(what_was_not_measured_is_not_zero_D1)
     comes_back(*state, &a);
 }
 
-TEST(numbers_come_back_to_the_bit)
+KIT_TEST(numbers_come_back_to_the_bit)
 {
     static const double numbers[] = { 1.0 / 3, -0.0, DBL_MAX, DBL_MIN, 4.9e-324, 1e22, -1e-7, 123456789.123456789 };
     struct acceptance a;
@@ -97,7 +82,7 @@ TEST(numbers_come_back_to_the_bit)
     comes_back(*state, &a);
 }
 
-TEST(names_are_texts)
+KIT_TEST(names_are_texts)
 {
     struct acceptance a;
 
@@ -108,7 +93,7 @@ TEST(names_are_texts)
 }
 
 /* accept.P6: what is no UTF-8, and then too long. */
-TEST(bytes_that_are_no_text_are_replaced_and_cut)
+KIT_TEST(bytes_that_are_no_text_are_replaced_and_cut)
 {
     struct acceptance a, b;
 
@@ -142,7 +127,7 @@ static void is_refused(const char *text, size_t n_bytes, const char *message)
         fail_msg("%s\nis not of: %s", rc_message(), message);
 }
 
-TEST(any_changed_byte_is_noticed_P4)
+KIT_TEST(any_changed_byte_is_noticed_P4)
 {
     struct acceptance a;
 
@@ -159,7 +144,7 @@ TEST(any_changed_byte_is_noticed_P4)
     acceptance_close(&a);
 }
 
-TEST(a_file_cut_anywhere_is_noticed)
+KIT_TEST(a_file_cut_anywhere_is_noticed)
 {
     struct acceptance a;
 
@@ -192,7 +177,7 @@ static char *changed(const char *text, const char *old, const char *new)
 }
 
 /* Reports of before steps were counted can still be read; what else lacks is refused. */
-TEST(older_records_lack_steps)
+KIT_TEST(older_records_lack_steps)
 {
     struct acceptance a, back;
 
@@ -212,7 +197,7 @@ TEST(older_records_lack_steps)
 }
 
 /* So can those of before pulls were checked, whose wrong sums are of allreduces. */
-TEST(older_records_lack_pulls)
+KIT_TEST(older_records_lack_pulls)
 {
     struct acceptance a, back;
 
@@ -233,7 +218,7 @@ TEST(older_records_lack_pulls)
     acceptance_close(&a);
 }
 
-TEST(an_error_names_line_and_key)
+KIT_TEST(an_error_names_line_and_key)
 {
     static const struct {
         const char *old, *new, *message;
@@ -315,7 +300,7 @@ TEST(an_error_names_line_and_key)
 }
 
 /* Without any one of its lines, and with any one twice. */
-TEST(no_line_may_be_lacking_or_be_there_twice)
+KIT_TEST(no_line_may_be_lacking_or_be_there_twice)
 {
     char line[16384], twice[2 * sizeof line];
     struct acceptance a;
@@ -342,7 +327,7 @@ TEST(no_line_may_be_lacking_or_be_there_twice)
     acceptance_close(&a);
 }
 
-TEST(a_folder_is_known_by_its_records)
+KIT_TEST(a_folder_is_known_by_its_records)
 {
     struct kit *k = *state;
     struct acceptance a;

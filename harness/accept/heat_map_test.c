@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/accept/suite/acceptance_kit.h"
+#include "harness/base/suite/names.h"
 
 enum { GRID_X = 180, GRID_Y = 160, GRID_PX = 620 };
 
@@ -46,15 +47,6 @@ static void is_near(double x, double expected, double error)
 {
     if (!(fabs(x - expected) <= error))
         fail_msg("%.9g is not %.9g", x, expected);
-}
-
-static int n_of(const char *text, const char *part)
-{
-    int n = 0;
-
-    for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part))
-        n++;
-    return n;
 }
 
 static void has(const char *svg, const char *part)
@@ -121,8 +113,8 @@ UNIT_TEST(cells_are_where_their_pairs_are)
     has(svg, ">at least 95 %  (95.95)</text>");
     has(svg, ">60 % to 70 %  (60.6 to 70.7)</text>");
     has(svg, ">below 50 %  (50.5)</text>");
-    assert_int_equal(n_of(svg, ">60.6</text>"), 6);
-    assert_int_equal(n_of(svg, ">50.5</text>"), 2);
+    assert_int_equal(n_times(svg, ">60.6</text>"), 6);
+    assert_int_equal(n_times(svg, ">50.5</text>"), 2);
     has(svg, ">102</text>"); /* 101.5 */
     has(svg, ">91</text>");
     free(svg);
@@ -138,8 +130,8 @@ UNIT_TEST(latencies_are_worse_when_longer)
     assert_int_equal(class_of(svg, 4, 0, 3), 3);
     assert_int_equal(class_of(svg, 4, 3, 0), 3);
     assert_int_equal(class_of(svg, 4, 0, 1), 0);
-    assert_int_equal(n_of(svg, ">40</text>"), 2);
-    assert_int_equal(n_of(svg, ">20</text>"), 10);
+    assert_int_equal(n_times(svg, ">40</text>"), 2);
+    assert_int_equal(n_times(svg, ">20</text>"), 10);
     has(svg, ">One-way latency, us, of 4 nodes, median of 3 repeats</text>");
     has(svg, ">at most 110 %  (22)</text>");
     has(svg, ">150 % to 200 %  (30 to 40)</text>");
@@ -153,19 +145,19 @@ UNIT_TEST(blamed_ones_are_marked_M4)
 
     kit_acceptance(&a, FAULT_IN_NODE | FAULT_IN_LINK | FAULT_IN_RANK);
     char *svg = drawn(&a, PAIR_RATE);
-    assert_int_equal(n_of(svg, "<rect class=\"blamed\""), 4); /* two frames of two strokes */
+    assert_int_equal(n_times(svg, "<rect class=\"blamed\""), 4); /* two frames of two strokes */
     has(svg, "<rect class=\"blamed\" x=\"642.5\" y=\"157.5\" width=\"160\" height=\"160\""); /* host1 to host4 */
     has(svg, "<rect class=\"blamed\" x=\"177.5\" y=\"622.5\" width=\"160\" height=\"160\""); /* and back */
-    assert_int_equal(n_of(svg, "<path class=\"blamed\""), 2); /* of host3 alone: rank 3 is slow elsewhere */
-    assert_int_equal(n_of(svg, "font-weight=\"bold\">host3</text>"), 2);
+    assert_int_equal(n_times(svg, "<path class=\"blamed\""), 2); /* of host3 alone: rank 3 is slow elsewhere */
+    assert_int_equal(n_times(svg, "font-weight=\"bold\">host3</text>"), 2);
     has(svg, "<path class=\"blamed\" d=\"M178 547.5l-11 -6v12z\"/>");
     free(svg);
     a.finding[1].both_ways = false;
     svg = drawn(&a, PAIR_RATE);
-    assert_int_equal(n_of(svg, "<rect class=\"blamed\""), 2);
+    assert_int_equal(n_times(svg, "<rect class=\"blamed\""), 2);
     free(svg);
     svg = drawn(&a, PAIR_LATENCY); /* the link and the node are slow, not late */
-    assert_int_equal(n_of(svg, "class=\"blamed\""), 0);
+    assert_int_equal(n_times(svg, "class=\"blamed\""), 0);
     free(svg);
     acceptance_close(&a);
 }
@@ -199,9 +191,9 @@ UNIT_TEST(names_are_text_and_are_cut)
     snprintf(a.node[1].name, sizeof a.node[1].name, "a-name-that-is-quite-long");
     snprintf(a.node[2].name, sizeof a.node[2].name, "12345678901234567\xc3\xa9xyz");
     char *svg = drawn(&a, PAIR_RATE);
-    assert_int_equal(n_of(svg, ">&lt;&amp;&quot;&#39;?&gt;</text>"), 2);
-    assert_int_equal(n_of(svg, ">a-name-that-is-qui ...</text>"), 2);
-    assert_int_equal(n_of(svg, ">12345678901234567\xc3\xa9 ...</text>"), 2);
+    assert_int_equal(n_times(svg, ">&lt;&amp;&quot;&#39;?&gt;</text>"), 2);
+    assert_int_equal(n_times(svg, ">a-name-that-is-qui ...</text>"), 2);
+    assert_int_equal(n_times(svg, ">12345678901234567\xc3\xa9 ...</text>"), 2);
     free(svg);
     acceptance_close(&a);
 }
@@ -236,11 +228,11 @@ UNIT_TEST(labels_leave_room)
     const struct finding f = { ACCEPT_PAIRWISE, SUBJECT_NODE, 5, 0, false, "bytes_per_s", "byte/s", 1, 2, 0.1, "" };
     assert_int_equal(acceptance_add_finding(&a, &f), RC_OK);
     char *svg = drawn(&a, PAIR_RATE);
-    assert_int_equal(n_of(svg, ">node002</text>"), 2);
-    assert_int_equal(n_of(svg, ">node003</text>"), 0);                                /* each second one */
-    assert_int_equal(n_of(svg, ">node005</text>"), 2);                                /* blamed */
-    assert_int_equal(n_of(svg, ">node004</text>") + n_of(svg, ">node006</text>"), 0); /* beside it */
-    assert_int_equal(n_of(svg, ">node008</text>"), 2);
+    assert_int_equal(n_times(svg, ">node002</text>"), 2);
+    assert_int_equal(n_times(svg, ">node003</text>"), 0);                                   /* each second one */
+    assert_int_equal(n_times(svg, ">node005</text>"), 2);                                   /* blamed */
+    assert_int_equal(n_times(svg, ">node004</text>") + n_times(svg, ">node006</text>"), 0); /* beside it */
+    assert_int_equal(n_times(svg, ">node008</text>"), 2);
     free(svg);
     acceptance_close(&a);
 }

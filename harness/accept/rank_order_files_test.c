@@ -10,19 +10,6 @@
 #include "harness/report/record.h"
 #include "harness/report/suite/report_kit.h"
 
-static int set_up(void **state)
-{
-    static struct kit kit;
-
-    return kit_open(&kit) ? (*state = &kit, 0) : -1;
-}
-
-static int tear_down(void **state)
-{
-    kit_close(*state);
-    return 0;
-}
-
 /* best: the order that is to be written; -1: none was measured. */
 static void write_best(struct kit *k, int best)
 {
@@ -54,9 +41,7 @@ static void has(const char *text, const char *part)
     "# mpirun --map-by seq --hostfile FILE; SLURM_HOSTFILE=FILE srun --distribution=arbitrary\n"
 #define SLURM_ "--nodelist=host[1-4]\n# no node for --exclude\n"
 
-#define TEST(f) UNIT_TEST_WITH(f, set_up, tear_down)
-
-TEST(the_best_order_is_a_file)
+KIT_TEST(the_best_order_is_a_file)
 {
     struct kit *k = *state;
 
@@ -68,7 +53,7 @@ TEST(the_best_order_is_a_file)
     has(kit_read(k, "SHA256SUMS"), "  rank_order.hosts\n");
 }
 
-TEST(slurm_has_words_for_two_orders)
+KIT_TEST(slurm_has_words_for_two_orders)
 {
     struct kit *k = *state;
 
@@ -80,7 +65,7 @@ TEST(slurm_has_words_for_two_orders)
     assert_string_equal(kit_read(k, "slurm.txt"), SLURM_ "--distribution=block\n");
 }
 
-TEST(without_figures_there_is_no_file)
+KIT_TEST(without_figures_there_is_no_file)
 {
     struct kit *k = *state;
 
@@ -92,7 +77,7 @@ TEST(without_figures_there_is_no_file)
 }
 
 /* accept.P5: of a part of the ranks there is no order. */
-TEST(a_strange_name_leaves_no_order)
+KIT_TEST(a_strange_name_leaves_no_order)
 {
     const struct criteria criteria = { .name = "four" };
     struct record *manifest = NULL;
@@ -110,7 +95,7 @@ TEST(a_strange_name_leaves_no_order)
     acceptance_close(&a);
 }
 
-TEST(the_page_has_every_order)
+KIT_TEST(the_page_has_every_order)
 {
     struct kit *k = *state;
 

@@ -2,6 +2,7 @@
 /* command_line_test.c - options of launches: long values are whole or refused; each launch has its seed. */
 #include <jansson.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/campaign/begun.h"
 #include "harness/campaign/command_line.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
@@ -97,16 +98,6 @@ static void open_sweep(struct sweep *s, struct kit *k, char *words, const char *
     snprintf(path, sizeof path, "%s", kit_path(k, "runs.jsonl"));
     assert_int_equal(partial_file_open(&s->campaign.runs, path), RC_OK);
     assert_int_equal(sweep_plan(s), RC_OK);
-}
-
-/* How often text has this in it. */
-static int n_times(const char *text, const char *wanted)
-{
-    int n = 0;
-
-    for (const char *at = text; (at = strstr(at, wanted)) != NULL; at += strlen(wanted))
-        n++;
-    return n;
 }
 
 /* Three blocks of three points: in each block all have one seed, another in each block, beginning with the user's. */

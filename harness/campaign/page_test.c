@@ -106,10 +106,10 @@ PAGE_TEST(charts_are_drawn_and_dropped)
     recorded_write(k, MADE_CAMPAIGN, MADE_POINTS, &(struct recorded_kit){ .host = NULL });
     const struct read page = page_at(k, k->dir, "report.html", true, &told);
     assert_string_equal(told, "");
-    assert_int_equal(n_of(page.text, "<figure>"), 8); /* 4 of each of 2 models */
-    assert_int_equal(n_of(page.text, "src=\"data:image/svg+xml;base64,MDAwMDAw"), 8);
-    assert_int_equal(n_of(page.text, "<figcaption>lenet, throughput: "), 1);
-    assert_int_equal(n_of(page.text, "<figcaption>linear, loss against"), 1);
+    assert_int_equal(n_times(page.text, "<figure>"), 8); /* 4 of each of 2 models */
+    assert_int_equal(n_times(page.text, "src=\"data:image/svg+xml;base64,MDAwMDAw"), 8);
+    assert_int_equal(n_times(page.text, "<figcaption>lenet, throughput: "), 1);
+    assert_int_equal(n_times(page.text, "<figcaption>linear, loss against"), 1);
     assert_int_equal(kit_count_files(k), 4); /* P3: runs.jsonl, manifest.json, report.html, bin */
     assert_true(page.n_bytes < PAGE_MOST_BYTES);
     free(page.text);
@@ -129,15 +129,15 @@ PAGE_TEST(charts_of_the_folder_are_shown)
         assert_true(kit_write(k, names[i], "<svg/>"));
     struct read page = page_at(k, k->dir, "report.html", false, &told);
     assert_string_equal(told, "");
-    assert_int_equal(n_of(page.text, "src=\"data:image/svg+xml;base64,PHN2Zy8+\""), 8);
+    assert_int_equal(n_times(page.text, "src=\"data:image/svg+xml;base64,PHN2Zy8+\""), 8);
     free(page.text);
     free(told);
     /* One is missing, and cannot be drawn: the others are shown, and it is said. */
     assert_int_equal(unlink(kit_path(k, names[2])), 0);
     page = page_at(k, k->dir, "report.html", false, &told);
-    assert_int_equal(n_of(page.text, "<figure>"), 7);
+    assert_int_equal(n_times(page.text, "<figure>"), 7);
     assert_string_equal(told, "gnuplot was not found, which draws the charts (Debian: gnuplot-nox)\n");
-    assert_int_equal(n_of(page.text, "<p class=\"alert\">gnuplot was not found, which draws the charts"), 1);
+    assert_int_equal(n_times(page.text, "<p class=\"alert\">gnuplot was not found, which draws the charts"), 1);
     assert_int_equal(kit_count_files(k), 11); /* nothing is left of what could not be drawn */
     free(page.text);
     free(told);
@@ -153,15 +153,15 @@ PAGE_TEST(large_charts_are_pngs_or_left_out)
     assert_true(kit_write(k, "bin/huge-svg", ""));
     struct read page = page_at(k, k->dir, "report.html", true, &told);
     assert_string_equal(told, "");
-    assert_int_equal(n_of(page.text, "data:image/svg"), 0);
-    assert_int_equal(n_of(page.text, "data:image/png"), 8);
+    assert_int_equal(n_times(page.text, "data:image/svg"), 0);
+    assert_int_equal(n_times(page.text, "data:image/png"), 8);
     free(page.text);
     free(told);
     assert_true(kit_write(k, "bin/huge-png", ""));
     page = page_at(k, k->dir, "report.html", true, &told);
-    assert_int_equal(n_of(page.text, "<figure>"), 0);
-    assert_int_equal(n_of(page.text, "is left out: it is too large for a page."), 8);
-    assert_int_equal(n_of(told, "chart loss-lenet: left out: it is too large for a page\n"), 1);
+    assert_int_equal(n_times(page.text, "<figure>"), 0);
+    assert_int_equal(n_times(page.text, "is left out: it is too large for a page."), 8);
+    assert_int_equal(n_times(told, "chart loss-lenet: left out: it is too large for a page\n"), 1);
     assert_true(page.n_bytes < PAGE_MOST_BYTES);
     free(page.text);
     free(told);
@@ -190,7 +190,7 @@ PAGE_TEST(disturbed_launches_are_named)
                            "cores, steal was up to 2 %, together up to 25 % of a run&#39;s cores</li>"));
     assert_non_null(strstr(page.text, "<td>speed switched</td><td>yes</td><td class=\"n\" data-n=\"0.5\">0.50</td>"
                                       "<td class=\"n\" data-n=\"2\">2 %</td><td class=\"n\" data-n=\"25\">25 %</td>"));
-    assert_int_equal(n_of(page.text, ">speed switched</td>"), 3);
+    assert_int_equal(n_times(page.text, ">speed switched</td>"), 3);
     assert_null(strstr(page.text, "No launch was disturbed"));
     free(page.text);
     free(told);
@@ -255,8 +255,8 @@ PAGE_TEST(options_machine_and_libraries)
                                            .manifest = ",\"environment\":{\"OMP_NUM_THREADS\":\"4\"}" });
     const struct read page = page_at(k, k->dir, "report.html", true, &told);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (n_of(page.text, rows[i]) != 1)
-            fail_msg("%d times: %s", n_of(page.text, rows[i]), rows[i]);
+        if (n_times(page.text, rows[i]) != 1)
+            fail_msg("%d times: %s", n_times(page.text, rows[i]), rows[i]);
     free(page.text);
     free(told);
 }
@@ -291,10 +291,10 @@ PAGE_TEST(a_run_is_a_page_beside_its_file)
                            "<li>Accuracy: 31.00 % of test samples.</li>\n<li>Target loss after 4 s.</li>\n"
                            "<li>Staleness: 0.60 updates by others between a pull and its push, 3 at most.</li>\n"
                            "<li>The machine was disturbed: others took up to 50 % of the run&#39;s cores.</li>\n"));
-    assert_int_equal(n_of(page.text, "<figure>"), 2); /* loss and cost: one dot is no scaling */
+    assert_int_equal(n_times(page.text, "<figure>"), 2); /* loss and cost: one dot is no scaling */
     assert_non_null(strstr(page.text, "<figcaption>lenet, cost: "));
     assert_non_null(strstr(page.text, "<h2>Ranks</h2>"));
-    assert_int_equal(n_of(page.text, "<td>server</td>"), 1);
+    assert_int_equal(n_times(page.text, "<td>server</td>"), 1);
     assert_non_null(strstr(page.text, "<tr><td>not_learned_advice</td><td>it rose; try less</td></tr>"));
     assert_int_equal(kit_count_files(k), 3);
     free(page.text);
@@ -329,7 +329,7 @@ PAGE_TEST(what_has_no_room_is_left_out)
     assert_in_range(n_shown, 300, 599);
     snprintf(text, sizeof text, "The first %d of 600: a page has no room for all, the records hold them.</p>", n_shown);
     assert_non_null(strstr(ranks, text));
-    assert_int_equal(n_of(page.text, "<td>worker</td>"), n_shown);
+    assert_int_equal(n_times(page.text, "<td>worker</td>"), n_shown);
     assert_non_null(strstr(page.text, "environment</h2>\n<p class=\"alert\">A table of "));
     assert_non_null(strstr(page.text, "rows is left out: it is too large for a page.</p>"));
     assert_non_null(strstr(page.text, "<tr><td>hwloc</td><td>2.9.0</td></tr>"));
@@ -440,8 +440,8 @@ PAGE_TEST(no_text_becomes_a_tag)
         }
         const struct read page = page_at(k, source, "page.html", false, &told);
         check_tags(page.text);
-        assert_int_equal(n_of(page.text, "<script"), 1);
-        assert_true(n_of(page.text, "&lt;script&gt;") >= 1); /* of --data */
+        assert_int_equal(n_times(page.text, "<script"), 1);
+        assert_true(n_times(page.text, "&lt;script&gt;") >= 1); /* of --data */
         free(page.text);
         free(told);
     }
@@ -466,7 +466,7 @@ PAGE_TEST(many_launches_are_left_out)
     assert_true(page.n_bytes < PAGE_MOST_BYTES);
     assert_non_null(strstr(page.text, "30 of 3000 launches: of those that were disturbed"));
     assert_non_null(strstr(page.text, "did not come to its end"));
-    assert_int_equal(n_of(page.text, "<td>yes</td>"), 30);
+    assert_int_equal(n_times(page.text, "<td>yes</td>"), 30);
     free(page.text);
     free(told);
 }

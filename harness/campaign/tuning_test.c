@@ -6,6 +6,7 @@
  */
 #include <jansson.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/base/suite/printed.h"
 #include "harness/campaign/begun.h"
 #include "harness/campaign/suite/sweep_test_kit.h"
@@ -65,15 +66,6 @@ static void end(struct sweep *s)
     kit_script_end(s);
     sweep_tuning_free(s);
     campaign_close(&s->campaign);
-}
-
-static int n_times(const char *text, const char *wanted)
-{
-    int n = 0;
-
-    for (const char *at = text; at && (at = strstr(at, wanted)) != NULL; at += strlen(wanted))
-        n++;
-    return n;
 }
 
 static const char TOLD[] =

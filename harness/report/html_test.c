@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "harness/base/rng.h"
+#include "harness/base/suite/names.h"
 #include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
@@ -28,15 +29,6 @@ static void memory_is(struct memory *m, const char *expected)
     assert_int_equal(fclose(m->to), 0);
     assert_string_equal(m->text, expected);
     free(m->text);
-}
-
-static int n_of(const char *text, const char *part)
-{
-    int n = 0;
-
-    for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part))
-        n++;
-    return n;
 }
 
 /* --- report.W1 --- */
@@ -153,9 +145,9 @@ KIT_TEST(a_page_admits_its_own_parts_alone)
     assert_non_null(strstr(text, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"));
     assert_non_null(strstr(text, "<title>a &lt;/title&gt;&lt;script&gt;x&lt;/script&gt; &amp; b</title>"));
     assert_non_null(strstr(text, "<h1>a &lt;/title&gt;&lt;script&gt;x"));
-    assert_int_equal(n_of(text, "<script"), 1);
-    assert_int_equal(n_of(text, "<style"), 1);
-    assert_int_equal(n_of(text, "http:") + n_of(text, "https:") + n_of(text, "url("), 0);
+    assert_int_equal(n_times(text, "<script"), 1);
+    assert_int_equal(n_times(text, "<style"), 1);
+    assert_int_equal(n_times(text, "http:") + n_times(text, "https:") + n_times(text, "url("), 0);
     assert_non_null(strstr(text, "</script>\n</body>\n</html>\n"));
 }
 
@@ -185,8 +177,8 @@ KIT_TEST(a_page_admits_own_parts_beside)
         snprintf(expected, sizeof expected, "</%s>\n<%s>%s</%s>\n", name[i], name[i], own[i], name[i]);
         assert_non_null(strstr(text, expected));
     }
-    assert_int_equal(n_of(text, "<script>"), 2);
-    assert_int_equal(n_of(text, "'sha256-"), 4);
+    assert_int_equal(n_times(text, "<script>"), 2);
+    assert_int_equal(n_times(text, "'sha256-"), 4);
 }
 
 KIT_TEST(a_page_that_is_given_up_leaves_nothing)

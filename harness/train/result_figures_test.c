@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/base/suite/unit.h"
 #include "harness/train/suite/result_kit.h"
 
@@ -162,15 +163,6 @@ static void lose_worker(struct made_run *m)
     memmove(r->stamp + 20, r->stamp + 24, 20 * sizeof *r->stamp); /* [n_workers][n_steps] */
     r->loss = &lost_worker;
     r->n_losses = 1;
-}
-
-static int n_times(const char *text, const char *part)
-{
-    int n = 0;
-
-    for (const char *at = text; (at = strstr(at, part)); at++)
-        n++;
-    return n;
 }
 
 static void assert_holds(const char *text, const char *part)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/base/suite/unit.h"
 #include "harness/report/suite/report_kit.h"
 
@@ -168,15 +169,6 @@ KIT_TEST(other_tables_are_refused)
     assert_null(kit_read(k, "calls"));
 }
 
-static int n_rows_of(const char *text, const char *wanted)
-{
-    int n = 0;
-
-    for (const char *at = text; at && (at = strstr(at, wanted)) != NULL; at += strlen(wanted))
-        n++;
-    return n;
-}
-
 /* Several processes that add at once: every row of each is there. */
 KIT_TEST(runs_at_once_lose_nothing_F4)
 {
@@ -203,7 +195,7 @@ KIT_TEST(runs_at_once_lose_nothing_F4)
     const char *text = kit_read(k, "roofs.tsv");
     for (int i = 0; i < N_PROCESSES; i++) {
         snprintf(row, sizeof row, "\na device\tcpu\tfp32\t2\t%d\t9\na device\tcpu\tfp32\t2\t%d\t10", 100 + i, 200 + i);
-        assert_int_equal(n_rows_of(text, row), N_EACH);
+        assert_int_equal(n_times(text, row), N_EACH);
     }
     assert_int_equal(kit_count_files(k), 1); /* no lock stays, nor a temporary file */
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names.h - checks what an error names, without its sentence: refused.sh for tests in C.
+ * names.h - parts of texts: how often one is there; and what an error names, without its sentence (refused.sh for
+ * tests in C).
  *
  * names: what must stand in the text, in this order, parted by " ... ": the option with its value, then other options,
  * values and numbers by which this error differs from others of the same option.
@@ -13,6 +14,16 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
+
+/* How often text (may be NULL) has part, without overlaps. */
+static inline int n_times(const char *text, const char *part)
+{
+    int n = 0;
+
+    for (const char *at = text; at && (at = strstr(at, part)) != NULL; at += strlen(part))
+        n++;
+    return n;
+}
 
 static inline bool is_in_word(char c)
 {

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "harness/base/suite/names.h"
 #include "harness/campaign/page.h"
 #include "harness/campaign/suite/recorded_test_kit.h"
 
@@ -35,15 +36,6 @@ static inline struct read read_page(const char *path)
     page.text[page.n_bytes] = '\0';
     fclose(from);
     return page;
-}
-
-static inline int n_of(const char *text, const char *part)
-{
-    int n = 0;
-
-    for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part))
-        n++;
-    return n;
 }
 
 /* The page of a path, with a gnuplot or none; *told: what was said. The caller frees both. */
