@@ -304,7 +304,6 @@ const struct verb verb_info = {
         "time of a message.",
     .example = examples,
     .page = "install",
-    .is_one_process = true,
     .has_records = true,
     .opts_bytes = sizeof(struct info_opts),
     .group = groups,
