@@ -426,8 +426,8 @@ static struct collective_cost ring_predict(const void *opts, const struct collec
     return cost;
 }
 
-/* Among other calls, of fewer elements than ranks: the rank that begins an element's sum is the first to get it, and may
- * then be done. If each rank begins one, some other element comes to it as late as to the last. */
+/* Among other calls, of fewer elements than ranks: the rank that begins an element's sum is the first to get it, and
+ * may then be done. If each rank begins one, some other element comes to it as late as to the last. */
 static bool is_short(const struct collective_call *call, const struct collective_group *group)
 {
     return group->is_least && call->type == COLL_ALLREDUCE && call->n_elems < (size_t)group->n_ranks;

@@ -34,8 +34,8 @@ enum rc html_open(struct html *page, const char *path, const char *title) MUST_C
  */
 enum rc html_open_with(struct html *page, const char *path, const char *title, const char *style,
                        const char *script) MUST_CHECK;
-/* If rc is RC_OK, put the page at its path (report.W3); RC_IO: nothing new is at path. Otherwise drop the page, if it is
- * open, and return rc. */
+/* If rc is RC_OK, put the page at its path (report.W3); RC_IO: nothing new is at path. Otherwise drop the page, if it
+ * is open, and return rc. */
 enum rc html_finish(struct html *page, enum rc rc) MUST_CHECK;
 
 /* Write text, escaped (report.W1). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite_mutants.h - operations of worlds, tasks and shares with one bug each, which world_suite, task_suite, share_suite
- * and loss_suite must catch. Test-only; they have mutable globals (world.W2), so no library holds them.
+ * suite_mutants.h - operations of worlds, tasks and shares with one bug each, which world_suite, task_suite,
+ * share_suite and loss_suite must catch. Test-only; they have mutable globals (world.W2), so no library holds them.
  */
 #ifndef HARNESS_WORLD_SUITE_SUITE_MUTANTS_H
 #define HARNESS_WORLD_SUITE_SUITE_MUTANTS_H
