@@ -276,8 +276,9 @@ struct compute_env {                                       /* a zeroed one is va
 
 enum { COMPUTE_EVENTS = 16, COMPUTE_STAMPS = 4096, COMPUTE_ALIGN_BYTES = 256, COMPUTE_DEVICE_ID_BYTES = 32 };
 
-/* The operations, each with its arguments behind the struct compute: what backends and wrappers are declared by. Those
- * of a device, and those for backends with host_memory; round() is declared apart, as its wrapper has an argument more. */
+/* The operations, each with its arguments behind the struct compute: what backends and wrappers are declared by.
+ * Those of a device, and those for backends with host_memory; round() is declared apart, as its wrapper has an
+ * argument more. */
 #define COMPUTE_DEVICE_OPERATIONS(X)                                                            \
     X(gemm, const struct gemm *op)                                                              \
     X(conv, const struct conv_forward *op)                                                      \
