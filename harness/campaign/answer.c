@@ -276,7 +276,7 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
 
     fprintf(to, "  ");
     tell_resources(k, fast, slow, to);
-    if (has_runs && !k->withheld && (k->holds || (all->campaign->is_virtual && isfinite(measured)))) {
+    if (has_runs && (k->holds || claim_is_exact(all, k))) {
         fprintf(to, ", %s trains %.2fx as fast as %s", mode_title(fast->mode), is_first ? ratio : 1 / ratio,
                 mode_title(slow->mode));
         tell_interval(all, is_first ? k->x.ratio_low : 1 / k->x.ratio_high,
@@ -293,7 +293,9 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
         fprintf(to, "no run of %s ended.\n", mode_title(k->a->n_launches > 0 ? k->b->mode : k->a->mode));
     else if (k->withheld)
         tell_why_not(all, k, to);
-    else if (k->x.n_pairs < 2 || isnan(measured))
+    else if (isnan(measured))
+        fprintf(to, "in some run the workers never trained all at once. Use more --steps.\n");
+    else if (k->x.n_pairs < 2)
         fprintf(to, "there are fewer than 2 complete runs of each.\n");
     else {
         fprintf(to, "%.2fx (95 %% CI %.2f to %.2f).", k->x.ratio, k->x.ratio_low, k->x.ratio_high);
@@ -329,6 +331,7 @@ static void tell_price(const struct claims *all, const struct claim *k, bool is_
                             ? point_throughput(k->a).mean / point_throughput(k->b).mean
                             : k->x.ratio;
     const bool is_known = k->holds || !claim_is_tested(all, k);
+    char cost[32];
 
     fprintf(to, "%s%s ", is_first ? "  Gradient exchange costs " : ", ", mode_title(k->a->mode));
     if (!is_known) { /* less than the interval may be nothing */
@@ -342,8 +345,10 @@ static void tell_price(const struct claims *all, const struct claim *k, bool is_
             fprintf(to, " (%.2fx as fast as none)", kept);
         return;
     }
-    fprintf(to, "%.0f %%%s", 100 * (1 - kept), is_first ? " of the throughput" : "");
-    tell_interval(all, 100 * (1 - k->x.ratio_high), 100 * (1 - k->x.ratio_low), "%.0f", is_first, to);
+    const char *const format = kept < 0.005 ? "%.2f" : "%.0f"; /* something is left: not 100 % */
+    snprintf(cost, sizeof cost, format, 100 * (1 - kept));
+    fprintf(to, "%s %%%s", cost, is_first ? " of the throughput" : "");
+    tell_interval(all, 100 * (1 - k->x.ratio_high), 100 * (1 - k->x.ratio_low), format, is_first, to);
 }
 
 /* One line: of all modes that are withheld for this reason. */

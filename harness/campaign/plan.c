@@ -598,8 +598,8 @@ static enum rc nothing_to_run(const struct sweep *s)
     if (s->left_out[0])
         return rc_raise(RC_INVAL, "--%s: nothing to run; %s", s->axis[2].option, s->left_out);
     module_names_with(names, sizeof names, &mode_kind, MODE_ONE_WORKER);
-    return rc_raise(RC_INVAL, "--mode %s --workers %s: nothing to run; %s has one worker", values_of(s, "mode"),
-                    values_of(s, "workers"), names);
+    return rc_raise(RC_INVAL, "--mode %s --workers %s: nothing to run; %s has one worker; use --workers 1",
+                    values_of(s, "mode"), values_of(s, "workers"), names);
 }
 
 /* Options that only some modes take are how these exchange; those that differ from their defaults, and are not swept.

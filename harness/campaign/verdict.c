@@ -192,6 +192,11 @@ bool claim_is_tested(const struct claims *all, const struct claim *k)
     return !all->campaign->is_virtual && k->x.n_pairs > 1;
 }
 
+bool claim_is_exact(const struct claims *all, const struct claim *k)
+{
+    return all->campaign->is_virtual && !k->withheld && isfinite(k->x.ratio);
+}
+
 bool claim_fails_together(const struct claims *all, const struct claim *k)
 {
     return claim_is_tested(all, k) && !k->withheld && !k->holds && k->x.p <= PAIRED_LEVEL;
@@ -560,7 +565,7 @@ static void tell_faster(const struct claims *all, const struct claim *k, FILE *t
         tell_who_at_equal_cores(k, to);
     else
         tell_who(k->a, to);
-    if (all->campaign->is_virtual && !k->withheld) {
+    if (claim_is_exact(all, k)) {
         fprintf(to, "%s trains %.2f x as many samples/s as %s (simulated: no spread)", fast->mode->name,
                 is_first ? ratio : 1 / ratio, slow->mode->name);
         points_tell_unlearned(fast, slow, to);

@@ -183,7 +183,7 @@ static bool leads_all(const struct contest *c, int n_all)
 {
     for (int i = 1; i < n_all; i++) {
         const struct claim *k = claim_on(c, c->p[0], c->p[i]);
-        if (k->withheld || (!c->all->campaign->is_virtual && (!k->holds || !(lead_of(k, c->p[0]).ratio > 1))))
+        if (!claim_is_exact(c->all, k) && (!k->holds || !(lead_of(k, c->p[0]).ratio > 1)))
             return false;
     }
     return true;
@@ -217,7 +217,7 @@ static void tell_pair(const struct contest *c, const struct point *other, FILE *
     const struct lead lead = lead_of(k, fast);
     char name[2][NAMED_BYTES];
 
-    if (c->all->campaign->is_virtual && !k->withheld) {
+    if (claim_is_exact(c->all, k)) {
         fprintf(to, "%s: %s is faster than %s: %.2f x the samples/s (simulated: no spread).\n", c->who,
                 name_of(name[0], c, fast), name_of(name[1], c, slow), lead.ratio);
         return;
@@ -361,7 +361,7 @@ static void tell_target_pair(const struct contest *c, const struct point *other,
     const struct lead lead = lead_of(k, soon);
     char name[2][NAMED_BYTES];
 
-    if (c->all->campaign->is_virtual && !k->withheld) {
+    if (claim_is_exact(c->all, k)) {
         fprintf(to, "%s: %s is at the target loss sooner than %s, which takes %.2f x as long (simulated: no spread).\n",
                 c->who, name_of(name[0], c, soon), name_of(name[1], c, late), lead.ratio);
         return;
@@ -464,7 +464,7 @@ void claim_tell_value(const struct claims *all, const struct claim *k, FILE *to)
 
     point_name(name, sizeof name, k->a);
     fprintf(to, "%s: ", name);
-    if (all->campaign->is_virtual && !k->withheld)
+    if (claim_is_exact(all, k))
         fprintf(to, "%.2f x the samples/s of %s %s (simulated: no spread).\n", ratio, k->option, first);
     else if (k->holds)
         fprintf(to, "%.2f x the samples/s of %s %s (95 %%: %.2f to %.2f).\n", k->x.ratio, k->option, first,

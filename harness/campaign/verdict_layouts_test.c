@@ -81,6 +81,14 @@ static const struct layouts_case CASES[] = {
       "and 8 MB of gradients a rank and step, and idles 25 % of it in the bubble, stages being 1.5 x the mean at most. "
       "A "
       "worker's rank needs 9 MB, there 12.\n" },
+    /* Regression: "nan x those of 1x2x1" */
+    { 0,
+      { { { IN_MODEL "allreduce", 2, 0, 1, 1000, 1, NAN, 1 }, 1, 1 },
+        { { IN_MODEL "allreduce", 1, 0, 1, NAN, 1, NAN, 2 }, 2, 1 },
+        { { IN_MODEL "allreduce", 2, 0, 1, 1250, 1, NAN, 3 }, 1, 2 } },
+      "lenet, 2 ranks: 2x1x2 is faster than 2x1x1: 1.25 x the samples/s (simulated: no spread).\n"
+      "lenet, 2 ranks: cannot tell whether 1x2x1 or 2x1x2 is faster: in some launch the workers never trained all at "
+      "once; more --steps would help.\n" MOVES_3_AND_1 },
     /* what is cut in both ways is explained by the fastest that is cut in one way less */
     { 0,
       { { { IN_MODEL "allreduce", 2, 0, 1, 1500, 1, NAN, 1 }, 2, 2 },

@@ -46,6 +46,8 @@ bool claim_is_tested(const struct claims *all, const struct claim *k);
 enum rc claims_add(struct claims *all, enum claim_kind kind, const struct point *a, const struct point *b) MUST_CHECK;
 /* Add the ratio of p's throughput to that of its control, if it has one. RC_NOMEM. */
 enum rc claims_add_price(struct claims *all, const struct point *p) MUST_CHECK;
+/* Is it the ratio of two simulated runs, which is exact? False: it is measured, withheld, or not known. */
+bool claim_is_exact(const struct claims *all, const struct claim *k);
 /* Is it significant alone, and not together with the other verdicts (paired.C4)? */
 bool claim_fails_together(const struct claims *all, const struct claim *k);
 /* Print why a claim with two pairs or more is withheld or does not hold, and what would help: the end of a line. */

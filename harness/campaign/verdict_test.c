@@ -49,6 +49,10 @@ static const struct verdict_case FASTER[] = {
     { false,
       { { IN_MODEL "allreduce", 2, 0, 3, 1000, 1.01, NAN, 1 }, { IN_MODEL "ps", 2, 1, 1, 2000, 1, NAN, 2 } },
       "lenet, 2 workers: cannot tell whether allreduce or ps is faster: fewer than 2 launches of each.\n" },
+    { true, /* Regression: "nan x as many samples/s" */
+      { { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 1 }, { IN_MODEL "ps", 2, 1, 1, NAN, 1, NAN, 2 } },
+      "lenet, 2 workers: cannot tell whether allreduce or ps is faster: in some launch the workers never trained all "
+      "at once; more --steps would help.\n" },
     { false,
       { { IN_MODEL "allreduce", 2, 0, 3, NAN, 1.01, NAN, 1 }, { IN_MODEL "ps", 2, 1, 3, 2000, 1.01, NAN, 2 } },
       "lenet, 2 workers: cannot tell whether allreduce or ps is faster: in some launch the workers never trained all "
