@@ -415,6 +415,16 @@ static bool is_compared(const struct claims *all, const struct point *like)
     return false;
 }
 
+/* Are values of an option compared, this setting's with another one's? */
+static bool has_values(const struct claims *all, const struct point *like)
+{
+    for (size_t i = 0; i < all->n_claims; i++)
+        if (all->claim[i].kind == CLAIM_VALUE &&
+            (point_comparable(all->claim[i].a, like) || point_comparable(all->claim[i].b, like)))
+            return true;
+    return false;
+}
+
 /* The claim that stands for all of the setting, where each is withheld for the same reason; NULL: not so. */
 static const struct claim *all_withheld(const struct claims *all, const struct point *like)
 {
@@ -489,7 +499,10 @@ static void tell_all_of(const struct claims *all, const struct point *like, FILE
     }
     if (!is_compared(all, like) && !none_reached(all, like)) {
         fprintf(to, "  ");
-        campaign_tell_uncompared(all->campaign, like, to);
+        if (has_values(all, like))
+            fprintf(to, "No modes to compare. Values of --over are compared below.\n");
+        else
+            campaign_tell_uncompared(all->campaign, like, to);
     }
     for (size_t i = 0; i < all->n_claims; i++) {
         const struct claim *k = &all->claim[i];

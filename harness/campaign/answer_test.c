@@ -220,6 +220,33 @@ KIT_TEST(a_compared_batch_is_named_once)
     campaign_close(&c);
 }
 
+/* Regression: "Nothing to compare", followed by the comparison of values of --over. */
+KIT_TEST(values_are_compared_without_other_modes)
+{
+    struct assignment assigned[] = {
+        { "model", "lenet" }, { "mode", "allreduce" }, { "workers", "2" }, { "batch", "8" }
+    };
+    const struct made_point m = { IN_MODEL "allreduce", 2, 0, 1, 1000, 1, NAN, 1 };
+    struct campaign c;
+
+    made_begin(&c, *state, true);
+    for (int i = 0; i < 2; i++) {
+        struct point *p = NULL;
+        assigned[3].value[0] = i == 0 ? '8' : '4';
+        assert_int_equal(campaign_add(&c, assigned, 4, &p), RC_OK);
+        made_fill(&c, p, &m);
+    }
+    char *text = made_text(&c, campaign_answer);
+    assert_string_equal(text, "lenet, batch 8, simulated cluster a cluster\n"
+                              "  No modes to compare. Values of --over are compared below.\n"
+                              "lenet, batch 4, simulated cluster a cluster\n"
+                              "  No modes to compare. Values of --over are compared below.\n"
+                              "lenet allreduce, 2 workers, batch 4: 1.00 x the samples/s of batch 8 (simulated: no "
+                              "spread).\n");
+    free(text);
+    campaign_close(&c);
+}
+
 /* One worker has one thread in a comparison: on more cores than that, the answer says so. */
 KIT_TEST(one_worker_leaves_cores_idle)
 {

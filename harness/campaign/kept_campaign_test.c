@@ -19,10 +19,10 @@ static const char VERDICT[] =
     "lenet, 2 workers: the price of allreduce is not resolved (+-30 %): 67 to 115 % of the throughput without "
     "exchange.\n"
     "lenet, 2 workers: the price of ps is not resolved (+-27 %): 95 to 152 % of the throughput without exchange.\n"
-    "lenet: target loss after 0.104 s with allreduce, 2 workers, and 0.119 s alone: cannot tell which is sooner (1.15 "
-    "x, 95 %: 1.07 to 1.23).\n"
-    "lenet: target loss after 0.0778 s with ps, 2 workers, and 0.119 s alone: cannot tell which is sooner (1.54 x, 95 "
-    "%: 1.14 to 2.08).\n"
+    "lenet: target loss after 0.104 s with allreduce, 2 workers, and 0.119 s alone: cannot tell which is sooner, "
+    "not sure enough for one of 6 verdicts (1.15 x, 95 %: 1.07 to 1.23).\n"
+    "lenet: target loss after 0.0778 s with ps, 2 workers, and 0.119 s alone: cannot tell which is sooner, not "
+    "sure enough for one of 6 verdicts (1.54 x, 95 %: 1.14 to 2.08).\n"
     "The time to the target loss is compared by a fixed rule: each mode at its largest worker count with a core for "
     "every worker, against one worker alone.\n"
     "Of 6 verdicts none is wrong in 95 % of campaigns (Holm's correction). Each interval alone is a 95 % interval, "
@@ -85,6 +85,25 @@ static void take_all(struct campaign *c, struct kit *k)
     fclose(from);
 }
 
+/* The version measured a bound before a run alone, and runs were faster: verdicts on them are withheld. What they would
+ * be is told without their bounds. */
+static void check_verdict(struct campaign *c)
+{
+    char *text = made_text(c, campaign_verdict);
+
+    assert_non_null(strstr(text,
+                           "cannot tell whether allreduce or ps is faster: a launch is faster than its bound in 2 "
+                           "of 3 pairs.\n"));
+    assert_non_null(strstr(text, "\n4 verdicts are withheld. "));
+    free(text);
+    for (size_t i = 0; i < c->n_points; i++)
+        for (size_t k = 0; k < c->point[i].n_launches; k++)
+            c->point[i].launch[k].bound_ratio = NAN;
+    text = made_text(c, campaign_verdict);
+    assert_string_equal(text, VERDICT);
+    free(text);
+}
+
 KIT_TEST(its_difference_lies_in_compute)
 {
     struct campaign c;
@@ -94,9 +113,7 @@ KIT_TEST(its_difference_lies_in_compute)
     take_all(&c, *state);
     assert_int_equal(c.n_launches_done, 21);
     assert_int_equal(c.n_points, 7);
-    char *text = made_text(&c, campaign_verdict);
-    assert_string_equal(text, VERDICT);
-    free(text);
+    check_verdict(&c);
     campaign_close(&c);
 }
 
@@ -109,9 +126,7 @@ UNIT_TEST(its_folder_says_the_same)
         fail_msg("%s", rc_message());
     assert_int_equal(k.campaign.n_points, 7);
     assert_int_equal(k.campaign.n_launches_done, 21);
-    char *text = made_text(&k.campaign, campaign_verdict);
-    assert_string_equal(text, VERDICT);
-    free(text);
+    check_verdict(&k.campaign);
     recorded_close(&k);
 }
 

@@ -720,16 +720,20 @@ static void write_about(const struct recorded *k, FILE *to)
 static void tell_throughput(const struct point *p, FILE *to)
 {
     const struct interval i = point_throughput(p);
-    char name[LAUNCH_NAME_BYTES], ends[INTERVAL_ENDS_BYTES];
+    char name[LAUNCH_NAME_BYTES], mean[32], low[32], high[32];
 
     point_name(name, sizeof name, p);
+    rate_text(mean, sizeof mean, i.mean);
+    rate_text(low, sizeof low, i.low);
+    rate_text(high, sizeof high, i.high);
     if (!isfinite(i.mean))
         fprintf(to, "%s: no throughput: the workers never trained all at once.\n", name);
     else if (isnan(i.low))
-        fprintf(to, "%s: %.4g samples/s.\n", name, i.mean);
+        fprintf(to, "%s: %s samples/s.\n", name, mean);
+    else if (!isfinite(i.high))
+        fprintf(to, "%s: %s samples/s (95 %% within the run: %s or more).\n", name, mean, low);
     else
-        fprintf(to, "%s: %.4g samples/s (95 %% within the run: %s).\n", name, i.mean,
-                interval_ends(ends, "%.4g", " to ", i.low, i.high));
+        fprintf(to, "%s: %s samples/s (95 %% within the run: %s to %s).\n", name, mean, low, high);
 }
 
 static void tell_bound(const struct point *p, FILE *to)

@@ -285,7 +285,7 @@ PAGE_TEST(a_run_is_a_page_beside_its_file)
     const struct read page = page_at(k, source, "run.jsonl.html", true, &told);
     assert_string_equal(told, "");
     assert_non_null(strstr(page.text,
-                           "<li>lenet ps, 2 workers: 1500 samples/s (95 % within the run: 1350 to 1800).</li>\n"
+                           "<li>lenet ps, 2 workers: 1.5 k samples/s (95 % within the run: 1.35 k to 1.8 k).</li>\n"
                            "<li>That is 52.0 % of what the slowest of compute, wire and server allows.</li>\n"
                            "<li>Loss at the end: 0.0600: it did not learn.</li>\n<li>it rose; try less.</li>\n"
                            "<li>Accuracy: 31.00 % of test samples.</li>\n<li>Target loss after 4 s.</li>\n"

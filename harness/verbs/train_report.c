@@ -357,15 +357,15 @@ static void print_departures(struct table *t, const struct train_job *job, const
 
 static void print_run(struct table *t, const struct train_job *job)
 {
-    const uint64_t stop_at = job->exchange.stop_at;
+    const uint64_t stop_at = job->exchange.stop_at, n = stop_at > 0 ? stop_at : job->opts.steps;
     char text[256], batch[96];
 
     job_batch_text(batch, sizeof batch, job);
-    snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s%s, %s, %llu %s", job->opts.model,
+    snprintf(text, sizeof text, "%s%s, %s, world %s, %d worker%s, %d server%s%s, %s, %llu %s%s", job->opts.model,
              job->opts.forward_only ? ", inference" : "", job->opts.mode, job->opts.world, job->n_workers,
              job->n_workers == 1 ? "" : "s", job->n_servers, job->n_servers == 1 ? "" : "s",
-             job->servers_beside ? " beside workers" : "", batch,
-             (unsigned long long)(stop_at > 0 ? stop_at : job->opts.steps), stop_at > 0 ? "updates" : "steps");
+             job->servers_beside ? " beside workers" : "", batch, (unsigned long long)n,
+             stop_at > 0 ? "update" : "step", n == 1 ? "" : "s");
     print_row(t, "run", text);
 }
 

@@ -335,6 +335,10 @@ UNIT_TEST(a_global_batch_is_told)
     assert_row(&m, "run",
                "replay, inference, single, world threads, 1 worker, 0 servers, batch 8 each, 8 in all (strong "
                "scaling), 3 steps");
+    m.job.opts.steps = 1;
+    assert_row(&m, "run",
+               "replay, inference, single, world threads, 1 worker, 0 servers, batch 8 each, 8 in all (strong "
+               "scaling), 1 step");
     made_free(&m);
 }
 
