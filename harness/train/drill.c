@@ -118,7 +118,7 @@ static enum rc check_leave(const struct train_job *job, const struct fault *f)
         return rc_raise(RC_INVAL, "--inject %s: worker 0 and servers cannot leave; workers 1 to %d can", f->word,
                         job->n_workers - 1);
     if (d->phase != PHASE_STEP)
-        return rc_raise(RC_INVAL, "--inject %s: a worker leaves before a step; use leave:R@N", f->word);
+        return rc_raise(RC_INVAL, "--inject %s: a worker leaves between two steps; use leave:R@N", f->word);
     return RC_OK;
 }
 
