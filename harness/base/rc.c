@@ -2,9 +2,8 @@
 /*
  * rc.c - the last error of each thread: its message and the path it took.
  *
- * Thread-local, so a rank thread never sees another rank's cause. In the sim world
- * all ranks are contexts of one thread and share this record; world_sim.c therefore
- * copies the message when a rank ends, before another one runs.
+ * Thread-local, so a rank thread never sees another rank's cause. In the sim world all ranks are coroutines of one
+ * thread, and each has a record (rc_keep_in).
  */
 #include "harness/base/rc.h"
 
@@ -12,18 +11,18 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MAX_FRAMES = 16 };
+static _Thread_local struct rc_record own;
+static _Thread_local struct rc_record *lent; /* NULL: own */
 
-struct frame {
-    const char *file, *call;
-    int line;
-};
+static struct rc_record *last(void)
+{
+    return lent ? lent : &own;
+}
 
-static _Thread_local struct {
-    char message[RC_MESSAGE_BYTES];
-    struct frame frame[MAX_FRAMES];
-    int n_frames;
-} last;
+void rc_keep_in(struct rc_record *record)
+{
+    lent = record;
+}
 
 const char *rc_name(enum rc rc)
 {
@@ -51,8 +50,10 @@ const char *rc_text(enum rc rc)
 
 void rc_trace_(const char *file, int line, const char *call)
 {
-    if (last.n_frames < MAX_FRAMES)
-        last.frame[last.n_frames++] = (struct frame){ file, call, line };
+    struct rc_record *to = last();
+
+    if (to->n_frames < (int)(sizeof to->frame / sizeof *to->frame))
+        to->frame[to->n_frames++] = (struct rc_frame){ file, call, line };
 }
 
 enum rc rc_raise_(enum rc rc, const char *file, int line, const char *fmt, ...)
@@ -63,8 +64,8 @@ enum rc rc_raise_(enum rc rc, const char *file, int line, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    memcpy(last.message, text, sizeof text);
-    last.n_frames = 0;
+    memcpy(last()->message, text, sizeof text);
+    last()->n_frames = 0;
     rc_trace_(file, line, rc_name(rc));
     return rc;
 }
@@ -81,24 +82,26 @@ enum rc rc_prefix(enum rc rc, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     n_bytes = strlen(text);
-    snprintf(text + n_bytes, sizeof text - n_bytes, "%s", last.message);
-    memcpy(last.message, text, sizeof text);
+    snprintf(text + n_bytes, sizeof text - n_bytes, "%s", last()->message);
+    memcpy(last()->message, text, sizeof text);
     return rc;
 }
 
 const char *rc_message(void)
 {
-    return last.message;
+    return last()->message;
 }
 
 void rc_clear(void)
 {
-    last.message[0] = '\0';
-    last.n_frames = 0;
+    last()->message[0] = '\0';
+    last()->n_frames = 0;
 }
 
 void rc_print_trace(FILE *to)
 {
-    for (int i = 0; i < last.n_frames; i++)
-        fprintf(to, "  at %s:%d: %s\n", last.frame[i].file, last.frame[i].line, last.frame[i].call);
+    const struct rc_record *from = last();
+
+    for (int i = 0; i < from->n_frames; i++)
+        fprintf(to, "  at %s:%d: %s\n", from->frame[i].file, from->frame[i].line, from->frame[i].call);
 }

@@ -60,6 +60,20 @@ const char *rc_message(void);
 /* Forget this thread's last recorded cause (a caller that handled the error). */
 void rc_clear(void);
 
+/* What is kept of an error. */
+struct rc_record {
+    char message[RC_MESSAGE_BYTES];
+    struct rc_frame {
+        const char *file, *call;
+        int line;
+    } frame[16];
+    int n_frames;
+};
+
+/* The next errors of this thread are kept in `record`, and the last one is what is there; NULL: in the thread's own, as
+ * at first. For coroutines, which each have one and take turns in a thread. Lent until the next call. */
+void rc_keep_in(struct rc_record *record);
+
 /* Print the call path of this thread's last cause, innermost first, one line each. */
 void rc_print_trace(FILE *to);
 void rc_trace_(const char *file, int line, const char *call);

@@ -114,6 +114,7 @@ struct coroutine {
     void *arg;
     char *stack; /* NULL: the caller's own */
     size_t n_stack_bytes;
+    struct rc_record error; /* its last one; the caller's is that of its thread */
 };
 
 /* makecontext() passes numbers of type int alone: two are a pointer. */
@@ -172,14 +173,21 @@ out:
     return rc;
 }
 
+static void keep_errors_of(struct coroutine *c)
+{
+    rc_keep_in(c->stack ? &c->error : NULL);
+}
+
 void coroutine_switch(struct coroutine *self, struct coroutine *to)
 {
+    keep_errors_of(to);
     (void)swapcontext(&self->context, &to->context);
 }
 
 void coroutine_end(struct coroutine *self, struct coroutine *to)
 {
     (void)self;
+    keep_errors_of(to);
     (void)setcontext(&to->context);
     abort(); /* it does not return */
 }

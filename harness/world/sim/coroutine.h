@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coroutine.h - functions that each have a separate stack. One runs at a time, and itself chooses the next.
+ * coroutine.h - functions that each have a separate stack and last error (rc.h). One runs at a time, and itself chooses
+ * the next.
  *
  * Private to harness/world/sim. Coroutines of one run stay in one thread. With GRADMARK_SIM_THREADS each has a thread,
  * since sanitizers can follow threads, but not stacks that a program makes.

@@ -684,7 +684,6 @@ static void rank_main(void *actor)
 {
     struct sim_rank *self = ((struct sim_actor *)actor)->rank;
     const enum rc rc = self->engine->body(self, self->engine->arg);
-    /* Actors are no threads, so all ranks share one record of the last error: copy it before another rank runs. */
     if (rc != RC_OK)
         sim_fail(self, rc, rc_message()[0] ? rc_message() : rc_text(rc));
     sim_end_tasks(self);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * sim_tasks.c - the tasks of the sim world. One actor runs at a time, so nothing here needs an atomic operation.
- *
- * All actors share one record of the last error (rc.c): a task's message is copied before another actor runs.
- */
+/* sim_tasks.c - the tasks of the sim world. One actor runs at a time, so nothing here needs an atomic operation. */
 #include "harness/world/sim/sim_tasks.h"
 
 #include <stdio.h>
@@ -87,12 +83,10 @@ static enum rc sim_task_join(struct task *task)
 {
     struct sim_task *t = (struct sim_task *)task;
 
-    char own[RC_MESSAGE_BYTES]; /* the caller's message, which other actors overwrite meanwhile */
-
-    snprintf(own, sizeof own, "%s", rc_message());
     sim_join(&t->actor);
     const enum rc rc = t->rc;
-    (void)rc_raise(rc, "%s", rc == RC_OK ? own : t->message);
+    if (rc != RC_OK)
+        (void)rc_raise(rc, "%s", t->message);
     sim_disown(rank_of(task->world), &t->owned);
     free(t);
     return rc;

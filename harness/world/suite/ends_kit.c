@@ -97,9 +97,8 @@ void ends_are_told(const struct world_ops *world, const struct world_opts *opts)
                [DIES] = { RC_PEER, "rank 1: ended before its work was done" },
                [RETURNS_WORDLESS] = { RC_IO, "rank 1: file or socket error" },
                [ABORTS_WORDLESS] = { RC_IO, "rank 1: file or socket error" } };
-    const bool is_one_thread = world->module.caps & WORLD_VIRTUAL_TIME; /* whose last error all ranks share */
 
-    for (int end = RETURNS; end <= (is_one_thread ? DIES : ABORTS_WORDLESS); end++)
+    for (int end = RETURNS; end <= ABORTS_WORDLESS; end++)
         for (int meeting = BARRIER; meeting < N_MEETINGS; meeting++) {
             struct fault fault = { .meeting = (enum meeting)meeting, .end = (enum end)end };
             assert_int_equal(world_run(world, opts, 4, fault_body, &fault), of[end].rc);
