@@ -518,7 +518,7 @@ out:
 enum rc train_print(FILE *to, const struct train_job *job, const struct train_result *r, const struct train_summary *s,
                     bool with_lines)
 {
-    static const struct column column[] = { { "", ALIGN_LEFT }, { "", ALIGN_LEFT } };
+    static const struct column column[] = { { "quantity", ALIGN_LEFT }, { "value", ALIGN_LEFT } };
     struct table *t = NULL;
     enum rc rc;
 

@@ -432,6 +432,8 @@ static enum rc train_run(struct verb_call *call)
 
     if (call->output.json && own->out[0] && strcmp(own->out, "-") != 0)
         return rc_raise(RC_INVAL, "--json: the records go to --out %s; leave one of them out", own->out);
+    if (verb_prints_csv(call) && strcmp(own->out, "-") == 0)
+        return rc_raise(RC_INVAL, "--format csv: --out - prints records; leave one of them out");
     if (call->output.json)
         own->out = "-";
     return train_as(call, GANG_WORKER);
@@ -498,6 +500,7 @@ const struct verb verb_train = {
     .basics = train_basics,
     .page = "training",
     .has_records = true,
+    .format = verb_format_table,
     OPTIONS_OF_TRAIN,
     .run = train_run,
 };
