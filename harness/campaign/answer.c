@@ -115,10 +115,12 @@ static void tell_other_modes(const struct claims *all, const struct point *like,
 
 static void tell_not_reached(const struct claim *k, FILE *to)
 {
-    fprintf(to,
-            "  Cannot tell how many workers to use: %zu of %zu runs of %s reached the target loss, and %zu of %zu of ",
-            target_n_reached(k->a), k->a->n_launches, mode_title(k->a->mode), target_n_reached(k->b), k->b->n_launches);
-    fprintf(to, "1 worker. " TARGET_REMEDY "\n");
+    fprintf(
+        to,
+        "  Cannot tell how many workers to use: %zu of %zu run%s of %s reached the target loss, and %zu of %zu with 1 "
+        "worker. " TARGET_REMEDY "\n",
+        target_n_reached(k->a), k->a->n_launches, k->a->n_launches == 1 ? "" : "s", mode_title(k->a->mode),
+        target_n_reached(k->b), k->b->n_launches);
 }
 
 /* Did one worker alone and others run, and none of them reached the target loss? */
@@ -392,7 +394,11 @@ static void tell_setting(const struct campaign *c, const struct point *p, FILE *
 {
     const struct point *launched = campaign_find_launched(c, p);
     char setting[LAUNCH_NAME_BYTES], scaling[96] = "";
+    long n_cores = 0;
 
+    for (size_t i = 0; i < c->n_points; i++) /* of its hosts: a launcher binds this rank to a part of them */
+        n_cores = c->point[i].n_host_cores > n_cores ? c->point[i].n_host_cores : n_cores;
+    n_cores = n_cores > 0 ? n_cores : cores_allowed_count();
     point_setting(setting, sizeof setting, p, ", ", " ");
     if (launched && !point_value(p, "batch"))
         point_scaling_text(scaling, sizeof scaling, launched);
@@ -404,7 +410,7 @@ static void tell_setting(const struct campaign *c, const struct point *p, FILE *
     else if (c->machine[0])
         fprintf(to, ", %s\n", c->machine);
     else
-        fprintf(to, ", %d core%s\n", cores_allowed_count(), cores_allowed_count() == 1 ? "" : "s");
+        fprintf(to, ", %ld core%s\n", n_cores, n_cores == 1 ? "" : "s");
 }
 
 static bool is_compared(const struct claims *all, const struct point *like)

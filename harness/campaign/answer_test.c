@@ -72,8 +72,8 @@ static const struct answer_case CASES[] = {
       "resources.\n" },
     { true, /* not all reached it */
       { { IN_MODEL "single", 1, 0, 1, 1100, 1, 4, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 2 } },
-      SIM_SETTING "  Cannot tell how many workers to use: 0 of 1 runs of allreduce reached the target loss, and 1 of 1 "
-                  "of 1 worker. Use more --steps, or a larger --target-loss.\n" },
+      SIM_SETTING "  Cannot tell how many workers to use: 0 of 1 run of allreduce reached the target loss, and 1 of 1 "
+                  "with 1 worker. Use more --steps, or a larger --target-loss.\n" },
     { true, /* none reached it */
       { { IN_MODEL "single", 1, 0, 1, 1100, 1, NAN, 1 }, { IN_MODEL "allreduce", 2, 0, 1, 2000, 1, NAN, 2 } },
       SIM_SETTING "  Cannot tell how many workers to use: no run reached the target loss. Use more --steps, "
@@ -201,6 +201,21 @@ KIT_TEST(own_data_is_named)
         assert_int_equal(strncmp(text, "lenet, data shards-g1, batch 32 per worker, ", 44), 0);
         free(text);
     }
+    campaign_close(&c);
+}
+
+/* Regression: under mpirun it named the one core to which its own rank was bound. */
+KIT_TEST(cores_are_those_of_the_hosts)
+{
+    struct campaign c;
+
+    open_case(&c, *state, &CASES[0]);
+    c.machine[0] = '\0';
+    c.is_launched = true;
+    c.point[1].n_host_cores = 123;
+    char *text = made_text(&c, campaign_answer);
+    assert_int_equal(strncmp(text, "lenet, batch 32 per worker, 123 cores\n", 38), 0);
+    free(text);
     campaign_close(&c);
 }
 
