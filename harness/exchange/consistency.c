@@ -87,13 +87,16 @@ void consistency_text(char *out, size_t n_bytes, const struct consistency *c)
 
 enum rc consistency_check(const struct consistency *c, int n_workers)
 {
-    if (rule_of(c)->drops_late && c->bound_count >= (uint32_t)n_workers)
-        return rc_raise(RC_INVAL,
-                        "--consistency %s:%u: of %d worker%s at most %d can be backup worker%s, whose gradients a step "
-                        "can do without",
-                        rule_of(c)->name, c->bound_count, n_workers, n_workers == 1 ? "" : "s", n_workers - 1,
-                        n_workers == 2 ? "" : "s");
-    return RC_OK;
+    if (!rule_of(c)->drops_late || c->bound_count < (uint32_t)n_workers)
+        return RC_OK;
+    if (n_workers == 1)
+        return rc_raise(RC_INVAL, "--consistency %s:%u: a step of one worker needs its gradient; use --consistency %s",
+                        rule_of(c)->name, c->bound_count, rule_of(c)->name);
+    return rc_raise(RC_INVAL,
+                    "--consistency %s:%u: of %d workers at most %d can be %s, whose gradients a step can do without; "
+                    "use --consistency %s:%d",
+                    rule_of(c)->name, c->bound_count, n_workers, n_workers - 1,
+                    n_workers == 2 ? "a backup worker" : "backup workers", rule_of(c)->name, n_workers - 1);
 }
 
 bool consistency_has_rounds(const struct consistency *c)

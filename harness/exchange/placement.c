@@ -144,9 +144,10 @@ static enum rc check(const struct placement *p, size_t n_segments)
                         (unsigned long long)p->opts.chunk_bytes, p->n_params, n_chunks,
                         (p->n_params / PLACEMENT_MAX_RANGES + 1) * sizeof(float));
     if (!is_split && n_cuts < (size_t)p->n_servers)
-        return rc_raise(
-            RC_INVAL, "--servers %d: --placement %s has only %zu %s to share out; give --servers %zu at most",
-            p->n_servers, is_chunk ? "chunk" : names[p->opts.kind], n_cuts, is_chunk ? "chunks" : "tensors", n_cuts);
+        return rc_raise(RC_INVAL,
+                        "--servers %d: --placement %s has only %zu %s%s to share out; give --servers %zu at most",
+                        p->n_servers, is_chunk ? "chunk" : names[p->opts.kind], n_cuts, is_chunk ? "chunk" : "tensor",
+                        n_cuts == 1 ? "" : "s", n_cuts);
     return RC_OK;
 }
 

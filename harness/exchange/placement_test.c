@@ -292,6 +292,9 @@ UNIT_TEST(rules_of_consistency_have_names_and_properties)
     assert_int_equal(consistency_check(&c, 4), RC_OK);
     assert_int_equal(consistency_check(&c, 3), RC_INVAL);
     assert_non_null(strstr(rc_message(), "--consistency sync:3: of 3 workers at most 2 can be backup workers"));
+    assert_non_null(strstr(rc_message(), "; use --consistency sync:2"));
+    assert_int_equal(consistency_check(&c, 1), RC_INVAL);
+    assert_non_null(strstr(rc_message(), "; use --consistency sync"));
     c = (struct consistency){ CONSISTENCY_SSP, 3 };
     assert_int_equal(consistency_check(&c, 1), RC_OK);
 }
