@@ -58,12 +58,17 @@ out:
 /* The ranks of such a host measure each other. */
 static void warn_of_few_cores(const struct world *w)
 {
-    if (w->rank == 0 && w->n_host_cores > 0 && w->n_host_ranks > w->n_host_cores)
-        terminal_note(
-            stderr,
-            "gradmark: warning: %d ranks share %d core%s, and slow each other down; use --workers %d, or mpirun "
-            "with no more ranks on a host than it has cores",
-            w->n_host_ranks, w->n_host_cores, w->n_host_cores == 1 ? "" : "s", w->n_host_cores);
+    const char *launcher = world_launcher().name;
+    char remedy[96];
+
+    if (w->rank != 0 || w->n_host_cores == 0 || w->n_host_ranks <= w->n_host_cores)
+        return;
+    if (launcher)
+        (void)snprintf(remedy, sizeof remedy, "let %s start at most %d on this host", launcher, w->n_host_cores);
+    else
+        (void)snprintf(remedy, sizeof remedy, "use --workers %d", w->n_host_cores);
+    terminal_note(stderr, "gradmark: warning: %d ranks share %d core%s, and slow each other down; %s", w->n_host_ranks,
+                  w->n_host_cores, w->n_host_cores == 1 ? "" : "s", remedy);
 }
 
 enum rc accept_start_in(struct world *w, struct accept_start *out, struct compute **compute, const struct machine *m,
