@@ -153,11 +153,7 @@ struct collective_cost between_hosts_cost(const struct collective_call *call, in
     return collective_cost_sum(collective_cost_sum(round, scatter), gather);
 }
 
-struct collective_cost between_hosts_path(const struct collective_call *call, int h)
+struct collective_cost between_hosts_path(const struct collective_call *call, int h, bool is_least)
 {
-    const size_t n_elems = call->n_elems, n_largest = (n_elems + (size_t)h - 1) / (size_t)h;
-
-    return collective_cost_sum(collective_round_cost(n_largest, call->wire),
-                               collective_cost_sum(ring_half_path(n_elems, h, 1, true, call->wire),
-                                                   ring_half_path(n_elems, h, 1, false, call->wire)));
+    return ring_allreduce_path(call->n_elems, h, 1, call->wire, is_least);
 }

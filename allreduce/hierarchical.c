@@ -185,7 +185,7 @@ static struct collective_cost hierarchical_critical_path(const void *opts, const
         slice.meetings = n_hosts > 1 ? N_MEETINGS : 2;
     if (n_hosts == 1)
         return slice;
-    return collective_cost_sum(collective_cost_sum(slice, between_hosts_path(call, n_hosts)), copy);
+    return collective_cost_sum(collective_cost_sum(slice, between_hosts_path(call, n_hosts, group->is_least)), copy);
 }
 
 const struct collective_ops collective_hierarchical = {

@@ -426,11 +426,17 @@ static struct collective_cost ring_predict(const void *opts, const struct collec
     return cost;
 }
 
-/* Among other calls, of fewer elements than ranks: the rank that begins an element's sum is the first to get it, and
- * may then be done. If each rank begins one, some other element comes to it as late as to the last. */
-static bool is_short(const struct collective_call *call, const struct collective_group *group)
+/* Of fewer elements than members, most chunks are empty. The member that begins an element's sum is the first to get
+ * it, and may then begin the next call. If each begins one, the last chunk comes to it as late as to all. */
+struct collective_cost ring_allreduce_path(size_t n_elems, int p, int n_segments, enum wire_format wire, bool is_least)
 {
-    return group->is_least && call->type == COLL_ALLREDUCE && call->n_elems < (size_t)group->n_ranks;
+    const struct collective_cost one = { .msgs = 1, .bytes = wire_elem_bytes(wire) };
+    const struct collective_cost reduce = ring_half_path(n_elems, p, n_segments, true, wire);
+    const struct collective_cost round = collective_round_cost((n_elems + (size_t)p - 1) / (size_t)p, wire);
+    const bool is_short = is_least && n_elems < (size_t)p;
+    const struct collective_cost gather = is_short ? one : ring_half_path(n_elems, p, n_segments, false, wire);
+
+    return collective_cost_sum(collective_cost_sum(reduce, round), gather);
 }
 
 /* Of each half: ring_half_path(). What the root of a broadcast sends travels at once and shares its link: one latency;
@@ -447,16 +453,14 @@ static struct collective_cost ring_critical_path(const void *opts, const struct 
     if (n_ranks == 1 || n_elems == 0)
         return path;
     const int n = n_segments(opts, call->n_elems, (int)n_members);
-    const struct collective_cost gather =
-        is_short(call, group) ? (struct collective_cost){ .msgs = 1, .bytes = wire_elem_bytes(call->wire) }
-                              : ring_half_path(n_elems, (int)n_members, n, false, call->wire);
-    const struct collective_cost reduce = ring_half_path(n_elems, (int)n_members, n, true, call->wire);
-    const struct collective_cost round = collective_round_cost((n_elems + n_members - 1) / n_members, call->wire);
-    if (broadcasts)
-        path = (struct collective_cost){ .msgs = 1, .bytes = one_to_all_cost(&scatter, call->root, n_ranks).bytes };
-    if (call->type & (COLL_ALLREDUCE | COLL_REDUCE_SCATTER))
-        path = collective_cost_sum(reduce, round);
-    return call->type == COLL_REDUCE_SCATTER ? path : collective_cost_sum(path, gather);
+    if (call->type == COLL_ALLREDUCE)
+        return ring_allreduce_path(n_elems, n_ranks, n, call->wire, group->is_least);
+    path = ring_half_path(n_elems, (int)n_members, n, call->type == COLL_REDUCE_SCATTER, WIRE_F32);
+    if (broadcasts) {
+        path.msgs += 1;
+        path.bytes += one_to_all_cost(&scatter, call->root, n_ranks).bytes;
+    }
+    return path;
 }
 
 const struct collective_ops collective_ring = {

@@ -71,6 +71,8 @@ struct collective_cost ring_half_cost(size_t n_elems, int p, int n_segments, str
  * latency for all of them; and they are added while later ones are on their way, all but the very last one.
  * n_segments 1: whole chunks. Pure. */
 struct collective_cost ring_half_path(size_t n_elems, int p, int n_segments, bool adds, enum wire_format wire);
+/* Of an allreduce of p members: both halves. is_least: as in collective_group. Pure. */
+struct collective_cost ring_allreduce_path(size_t n_elems, int p, int n_segments, enum wire_format wire, bool is_least);
 /* Chunk i of n_elems over p ranks; i may be any integer, taken modulo p. */
 struct range ring_chunk(int i, int p, size_t n_elems);
 /* The tag of a message. k counts the messages of all runs (including those of a broadcast's root), so that a duplicate
