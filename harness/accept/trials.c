@@ -246,6 +246,15 @@ static bool is_lost_as_ordered(const struct inject *injected, const struct accep
     return false;
 }
 
+static void note_untested(struct trial_result *r, const struct acceptance *a)
+{
+    for (int i = 0; i < a->n_criteria; i++)
+        if (a->criterion[i].outcome == OUTCOME_NO_DATA) {
+            (void)snprintf(r->untested, sizeof r->untested, "%s: %s", a->criterion[i].name, a->criterion[i].text);
+            return;
+        }
+}
+
 struct trial_result self_test_score(const struct inject *injected, const struct acceptance *a)
 {
     struct trial_result r = { .n_subjects = a->n_nodes + a->n_ranks,
@@ -268,6 +277,8 @@ struct trial_result self_test_score(const struct inject *injected, const struct 
             is_explained = is_explained || explains(a, &injected->fault[k], &a->finding[i]);
         r.n_false += !is_explained;
     }
+    if (!r.could_test)
+        note_untested(&r, a);
     return r;
 }
 
@@ -376,10 +387,13 @@ enum rc self_test_print(const struct trial_result *result, int n, FILE *to)
             "  of %d trial%s without a fault, %d had one\n",
             sum.n_false, sum.n_subjects, n, sum.n_healthy, sum.n_healthy == 1 ? "" : "s", sum.n_alarmed);
     if (sum.n_untested > 0)
-        fprintf(text.lines, "%d trials could not test\n", sum.n_untested);
-    for (int i = 0; i < n; i++)
+        fprintf(text.lines, "%d trial%s could not test\n", sum.n_untested, sum.n_untested == 1 ? "" : "s");
+    for (int i = 0; i < n; i++) {
         if (result[i].failed[0])
             fprintf(text.lines, "trial %d failed: %s\n", i, result[i].failed);
+        if (result[i].untested[0] && (i == 0 || strcmp(result[i].untested, result[i - 1].untested) != 0))
+            fprintf(text.lines, "trial %d could not test: %s\n", i, result[i].untested);
+    }
     TRY(terminal_text_close(&text, to));
     TRY(output_flush(to));
 out:

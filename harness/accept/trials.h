@@ -43,7 +43,8 @@ struct trial_result {
     int n_subjects;       /* healthy nodes and ranks: those that could be blamed falsely */
     double found_after_s; /* until the end of the stage that found the last of the faults; NaN: not all were found */
     bool could_test;      /* the verdict was not "no data", and only injected faults lost ranks */
-    char failed[ACCEPT_TEXT_BYTES]; /* why it has no result; "": it has one */
+    char failed[ACCEPT_TEXT_BYTES];       /* why it has no result; "": it has one */
+    char untested[2 * ACCEPT_TEXT_BYTES]; /* its first criterion without data, and why; "": none */
 };
 
 /* Plan trial[n_trials]. RC_INVAL: no kind of fault can be injected into the stages of the criteria. */

@@ -237,7 +237,11 @@ UNIT_TEST(a_loss_without_a_fault_could_not_test)
     assert_int_equal(acceptance_open(&a, N_NODES, N_RANKS), RC_OK);
     a.outcome = OUTCOME_NO_DATA;
     a.lost_rank = 2;
-    assert_false(self_test_score(&slow, &a).could_test);
+    a.criterion[0] = (struct criterion){ .name = "of bytes", .outcome = OUTCOME_NO_DATA, .text = "none came" };
+    a.n_criteria = 1;
+    const struct trial_result r = self_test_score(&slow, &a);
+    assert_false(r.could_test);
+    assert_string_equal(r.untested, "of bytes: none came");
     assert_true(self_test_score(&killed, &a).could_test);
     a.lost_rank = 4;
     assert_false(self_test_score(&killed, &a).could_test);
