@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "harness/base/bytes.h"
+#include "harness/net/xfer_queue.h"
 #include "harness/world/world.h"
 
 enum { SIGNATURE_BYTES = 16, TEXT_BYTES = 128, TAG_OF_BEFORE = 1, TAG_OF_ROOT, MOST_RECEIVED = 2 };
@@ -24,7 +25,7 @@ struct comparing {
     struct xfer *sent;                       /* [n_sent] of n_ranks */
     struct received received[MOST_RECEIVED]; /* [n_received], of which n_compared are compared */
     int n_sent, n_received, n_compared;
-    struct xfer *held, **held_end; /* receives that wait for the comparison (lib.G3), in posting order */
+    struct xfer_queue held; /* receives that wait for the comparison (lib.G3), in posting order */
 };
 
 static struct comparing *self(struct transport *t)
@@ -87,21 +88,12 @@ static enum rc compare(const struct comparing *c, const struct received *r)
 
 /* --- receives that wait for the comparison ------------------------------------------------------------------------ */
 
-static void hold(struct comparing *c, struct xfer *x)
-{
-    x->next = NULL;
-    *c->held_end = x;
-    c->held_end = &x->next;
-}
-
 /* False: x is not held, but posted. */
 static bool drop_held(struct comparing *c, const struct xfer *x)
 {
-    for (struct xfer **link = &c->held; *link; link = &(*link)->next)
+    for (struct xfer **link = &c->held.first; *link; link = &(*link)->next)
         if (*link == x) {
-            *link = x->next;
-            if (!*link)
-                c->held_end = link;
+            xfer_queue_take(&c->held, link);
             return true;
         }
     return false;
@@ -111,11 +103,8 @@ static enum rc post_held(struct comparing *c)
 {
     enum rc rc = RC_OK;
 
-    while (c->held) {
-        struct xfer *x = c->held;
-        (void)drop_held(c, x);
-        TRY(c->inner->ops->post_recv(c->inner, x));
-    }
+    while (c->held.first)
+        TRY(c->inner->ops->post_recv(c->inner, xfer_queue_take(&c->held, &c->held.first)));
 out:
     return rc;
 }
@@ -159,7 +148,7 @@ static enum rc comparing_post_recv(struct transport *t, struct xfer *x)
 
     if (c->n_compared == c->n_received)
         return c->inner->ops->post_recv(c->inner, x);
-    hold(c, x);
+    xfer_queue_append(&c->held, x);
     return RC_OK;
 }
 
@@ -227,7 +216,7 @@ enum rc signature_transport_open(struct transport **out, const struct transport_
         .close = comparing_close,
     };
     c->base = (struct transport){ .ops = &c->ops, .world = w };
-    c->held_end = &c->held;
+    xfer_queue_init(&c->held);
     c->sent = calloc((size_t)w->n_ranks, sizeof *c->sent);
     if (!c->sent)
         FAIL(RC_NOMEM, "no memory for %d ranks", w->n_ranks);

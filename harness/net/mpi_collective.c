@@ -135,18 +135,25 @@ out:
     return rc;
 }
 
+/* One of the two; that which is only started has `request`, and is waited for. */
+#define CALL_MPI(m, c, blocks, starts)     \
+    do {                                   \
+        MPI_Request request;               \
+        if ((m)->env.is_blocking) {        \
+            TRY_MPI_ALONE(blocks);         \
+        } else {                           \
+            TRY_MPI((m)->lock, starts);    \
+            TRY(wait_for(m, c, &request)); \
+        }                                  \
+    } while (0)
+
 static enum rc sum(struct mpi_collective *m, const struct call *c)
 {
     const void *from = c->input ? c->input : MPI_IN_PLACE;
-    MPI_Request request;
     enum rc rc = RC_OK;
 
-    if (m->env.is_blocking) {
-        TRY_MPI_ALONE(MPI_Allreduce(from, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, m->comm));
-        return RC_OK;
-    }
-    TRY_MPI(m->lock, MPI_Iallreduce(from, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, m->comm, &request));
-    TRY(wait_for(m, c, &request));
+    CALL_MPI(m, c, MPI_Allreduce(from, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, m->comm),
+             MPI_Iallreduce(from, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, m->comm, &request));
 out:
     return rc;
 }
@@ -154,15 +161,10 @@ out:
 /* Rank r gets what becomes chunk r at the beginning of data. */
 static enum rc sum_and_scatter(struct mpi_collective *m, const struct call *c)
 {
-    MPI_Request request;
     enum rc rc = RC_OK;
 
-    if (m->env.is_blocking) {
-        TRY_MPI_ALONE(MPI_Reduce_scatter(MPI_IN_PLACE, c->data, c->n_each, MPI_FLOAT, MPI_SUM, m->comm));
-        return RC_OK;
-    }
-    TRY_MPI(m->lock, MPI_Ireduce_scatter(MPI_IN_PLACE, c->data, c->n_each, MPI_FLOAT, MPI_SUM, m->comm, &request));
-    TRY(wait_for(m, c, &request));
+    CALL_MPI(m, c, MPI_Reduce_scatter(MPI_IN_PLACE, c->data, c->n_each, MPI_FLOAT, MPI_SUM, m->comm),
+             MPI_Ireduce_scatter(MPI_IN_PLACE, c->data, c->n_each, MPI_FLOAT, MPI_SUM, m->comm, &request));
 out:
     return rc;
 }
@@ -171,47 +173,31 @@ out:
 static enum rc sum_to_root(struct mpi_collective *m, const struct call *c)
 {
     const void *from = m->world->rank == c->root ? MPI_IN_PLACE : c->data;
-    MPI_Request request;
     enum rc rc = RC_OK;
 
-    if (m->env.is_blocking) {
-        TRY_MPI_ALONE(MPI_Reduce(from, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, c->root, m->comm));
-        return RC_OK;
-    }
-    TRY_MPI(m->lock, MPI_Ireduce(from, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, c->root, m->comm, &request));
-    TRY(wait_for(m, c, &request));
+    CALL_MPI(m, c, MPI_Reduce(from, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, c->root, m->comm),
+             MPI_Ireduce(from, c->data, c->n_elems, MPI_FLOAT, MPI_SUM, c->root, m->comm, &request));
 out:
     return rc;
 }
 
 static enum rc gather(struct mpi_collective *m, const struct call *c)
 {
-    MPI_Request request;
     enum rc rc = RC_OK;
 
-    if (m->env.is_blocking) {
-        TRY_MPI_ALONE(
-            MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c->data, c->n_each, c->at, MPI_FLOAT, m->comm));
-        return RC_OK;
-    }
-    TRY_MPI(m->lock, MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c->data, c->n_each, c->at, MPI_FLOAT, m->comm,
-                                     &request));
-    TRY(wait_for(m, c, &request));
+    CALL_MPI(
+        m, c, MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c->data, c->n_each, c->at, MPI_FLOAT, m->comm),
+        MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c->data, c->n_each, c->at, MPI_FLOAT, m->comm, &request));
 out:
     return rc;
 }
 
 static enum rc send_to_all(struct mpi_collective *m, const struct call *c)
 {
-    MPI_Request request;
     enum rc rc = RC_OK;
 
-    if (m->env.is_blocking) {
-        TRY_MPI_ALONE(MPI_Bcast(c->data, c->n_elems, MPI_FLOAT, c->root, m->comm));
-        return RC_OK;
-    }
-    TRY_MPI(m->lock, MPI_Ibcast(c->data, c->n_elems, MPI_FLOAT, c->root, m->comm, &request));
-    TRY(wait_for(m, c, &request));
+    CALL_MPI(m, c, MPI_Bcast(c->data, c->n_elems, MPI_FLOAT, c->root, m->comm),
+             MPI_Ibcast(c->data, c->n_elems, MPI_FLOAT, c->root, m->comm, &request));
 out:
     return rc;
 }

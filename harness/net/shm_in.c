@@ -15,9 +15,7 @@
 #include "harness/net/xfer_queue.h"
 #include "harness/world/wait.h"
 
-struct arrivals { /* oldest first */
-    struct shm_arrival *first, **end;
-};
+QUEUE_OF(arrivals, struct shm_arrival)
 
 struct sender {
     struct byte_ring ring;
@@ -41,29 +39,6 @@ struct shm_in {
     struct message_pool pool;
     struct sender from[];
 };
-
-static void arrivals_init(struct arrivals *q)
-{
-    q->first = NULL;
-    q->end = &q->first;
-}
-
-static void arrivals_append(struct arrivals *q, struct shm_arrival *a)
-{
-    a->next = NULL;
-    *q->end = a;
-    q->end = &a->next;
-}
-
-static struct shm_arrival *arrivals_take(struct arrivals *q, struct shm_arrival **link)
-{
-    struct shm_arrival *a = *link;
-
-    *link = a->next;
-    if (q->end == &a->next)
-        q->end = link;
-    return a;
-}
 
 enum rc shm_in_open(struct shm_in **out, int rank, int n_ranks)
 {

@@ -9,14 +9,13 @@
 
 #include "harness/net/transport.h"
 #include "harness/net/xfer.h"
+#include "harness/net/xfer_queue.h"
 #include "harness/net/zmq_gate.h"
 #include "harness/net/zmq_outbox.h"
 
 enum { LENT_ALIGN_BYTES = 8, RECEIVED_MARK = 64, MOST_UNTOLD_BYTES = 1 << 20 };
 
-struct arrivals {
-    struct arrival *first, **end;
-};
+QUEUE_OF(arrivals, struct arrival)
 
 struct sender {
     uint64_t n_received, n_acknowledged;
@@ -25,7 +24,7 @@ struct sender {
     bool is_overfull;                /* net.I3; then it is broken, too */
     bool broken, was_named;          /* a frame did not come; inbox_broken_sender() has returned it */
     uint64_t gap_end;                /* the frame that came in its place */
-    struct xfer *posted, **posted_end;
+    struct xfer_queue posted;
     struct arrivals pending;
 };
 
@@ -43,43 +42,10 @@ struct inbox {
     struct sender sender[]; /* n_ranks */
 };
 
-static void arrivals_init(struct arrivals *q)
-{
-    q->first = NULL;
-    q->end = &q->first;
-}
-
-static void arrivals_append(struct arrivals *q, struct arrival *a)
-{
-    a->next = NULL;
-    *q->end = a;
-    q->end = &a->next;
-}
-
-static struct arrival *arrivals_take(struct arrivals *q, struct arrival **link)
-{
-    struct arrival *a = *link;
-
-    *link = a->next;
-    if (q->end == &a->next)
-        q->end = link;
-    return a;
-}
-
 static void arrivals_clear(struct inbox *in, struct arrivals *q)
 {
     while (q->first)
         inbox_end(in, arrivals_take(q, &q->first));
-}
-
-static struct xfer *posted_take(struct sender *from, struct xfer **link)
-{
-    struct xfer *x = *link;
-
-    *link = x->next;
-    if (from->posted_end == &x->next)
-        from->posted_end = link;
-    return x;
 }
 
 static bool set_int(void *socket, int option, int value)
@@ -99,7 +65,7 @@ enum rc inbox_open(struct inbox **out, void *context, int rank, int n_ranks)
     arrivals_init(&in->any);
     for (int r = 0; r < n_ranks; r++) {
         arrivals_init(&in->sender[r].pending);
-        in->sender[r].posted_end = &in->sender[r].posted;
+        xfer_queue_init(&in->sender[r].posted);
     }
     in->timeout_ms = -1;
     in->socket = zmq_socket(context, ZMQ_PULL);
@@ -212,18 +178,16 @@ void inbox_post(struct inbox *in, struct xfer *x)
             return;
         }
     atomic_store_explicit(&x->state, INBOX_POSTED, memory_order_relaxed);
-    x->next = NULL;
-    *from->posted_end = x;
-    from->posted_end = &x->next;
+    xfer_queue_append(&from->posted, x);
 }
 
 void inbox_withdraw(struct inbox *in, struct xfer *x)
 {
     struct sender *from = &in->sender[x->peer];
 
-    for (struct xfer **link = &from->posted; *link; link = &(*link)->next)
+    for (struct xfer **link = &from->posted.first; *link; link = &(*link)->next)
         if (*link == x) {
-            posted_take(from, link);
+            xfer_queue_take(&from->posted, link);
             return;
         }
 }
@@ -267,9 +231,9 @@ static void sort_in(struct inbox *in, struct arrival *a, uint64_t sequence)
         append_waiting(in, from, &in->any, a);
         return;
     }
-    for (struct xfer **link = &from->posted; *link; link = &(*link)->next)
+    for (struct xfer **link = &from->posted.first; *link; link = &(*link)->next)
         if ((*link)->tag == a->tag) {
-            deliver(in, posted_take(from, link), a);
+            deliver(in, xfer_queue_take(&from->posted, link), a);
             return;
         }
     append_waiting(in, from, &from->pending, a);
