@@ -6,8 +6,7 @@
  * weights of the dense layers: 0.01^2 (Krizhevsky et al., NIPS 2012); of the convolutions, where that would let the
  * signal fade without the paper's biases, He's.
  */
-#include "models/engine/network_builder.h"
-#include "models/engine/training.h"
+#include "models/nets/imagenet.h"
 
 static void build_alexnet(struct network_builder *b)
 {
@@ -32,24 +31,6 @@ static void build_alexnet(struct network_builder *b)
     node_loss(b, x, 1.0f);
 }
 
-static const struct network_def alexnet = {
-    .name = "alexnet",
-    .source = "Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014; 64-192-384-256-256",
-    .image_size = 224,
-    .min_image_size = 63,
-    .n_classes = 1000,
-    .C_in = 3,
-    .build = build_alexnet,
-};
-
-const struct workload workload_alexnet = {
-    .module.name = "alexnet",
-    .dataset = "synthetic",
-    .network = &alexnet,
-    .default_lr = 0.003,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .ops = &network_training_ops,
-};
+IMAGENET_WORKLOAD(
+    alexnet, 224, 63, 0.003,
+    .source = "Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014; 64-192-384-256-256")

@@ -7,8 +7,7 @@
  */
 #include <stdio.h>
 
-#include "models/engine/network_builder.h"
-#include "models/engine/training.h"
+#include "models/nets/imagenet.h"
 
 struct table {
     struct network_builder *b;
@@ -152,26 +151,8 @@ static void build_inception3(struct network_builder *b)
         node_loss(b, aux, 0.4f);
 }
 
-static const struct network_def inception3 = {
-    .name = "inception3",
+IMAGENET_WORKLOAD(
+    inception3, 299, 75, 0.001,
     .source = "Szegedy et al., Rethinking the Inception Architecture for Computer Vision, CVPR 2016, with the channels "
               "of the published code (TensorFlow slim, torchvision)",
-    .image_size = 299,
-    .min_image_size = 75,
-    .min_image_size_aux = 299,
-    .n_classes = 1000,
-    .C_in = 3,
-    .build = build_inception3,
-};
-
-const struct workload workload_inception3 = {
-    .module.name = "inception3",
-    .dataset = "synthetic",
-    .network = &inception3,
-    .default_lr = 0.001,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .ops = &network_training_ops,
-};
+    .min_image_size_aux = 299)

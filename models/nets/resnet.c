@@ -7,8 +7,7 @@
  */
 #include <stdio.h>
 
-#include "models/engine/network_builder.h"
-#include "models/engine/training.h"
+#include "models/nets/imagenet.h"
 
 static int named_conv(struct network_builder *b, int stage, int block, const char *which, int from, int add_from,
                       int C_out, int kernel, int stride, int then)
@@ -61,21 +60,21 @@ static void build_deep(struct network_builder *b, const int *n_blocks)
     add_classifier(b, x);
 }
 
-static void build_50(struct network_builder *b)
+static void build_resnet50(struct network_builder *b)
 {
     static const int n_blocks[] = { 3, 4, 6, 3 };
 
     build_deep(b, n_blocks);
 }
 
-static void build_101(struct network_builder *b)
+static void build_resnet101(struct network_builder *b)
 {
     static const int n_blocks[] = { 3, 4, 23, 3 };
 
     build_deep(b, n_blocks);
 }
 
-static void build_152(struct network_builder *b)
+static void build_resnet152(struct network_builder *b)
 {
     static const int n_blocks[] = { 3, 8, 36, 3 };
 
@@ -128,68 +127,8 @@ const struct workload workload_resnet8 = {
     .ops = &network_training_ops,
 };
 
-static const struct network_def resnet50 = {
-    .name = "resnet50",
-    .source = SOURCE,
-    .image_size = 224,
-    .min_image_size = 32,
-    .n_classes = 1000,
-    .C_in = 3,
-    .build = build_50,
-};
+IMAGENET_WORKLOAD(resnet50, 224, 32, 0.001, .source = SOURCE)
 
-const struct workload workload_resnet50 = {
-    .module.name = "resnet50",
-    .dataset = "synthetic",
-    .network = &resnet50,
-    .default_lr = 0.001,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .ops = &network_training_ops,
-};
+IMAGENET_WORKLOAD(resnet101, 224, 32, 0.001, .source = SOURCE)
 
-static const struct network_def resnet101 = {
-    .name = "resnet101",
-    .source = SOURCE,
-    .image_size = 224,
-    .min_image_size = 32,
-    .n_classes = 1000,
-    .C_in = 3,
-    .build = build_101,
-};
-
-const struct workload workload_resnet101 = {
-    .module.name = "resnet101",
-    .dataset = "synthetic",
-    .network = &resnet101,
-    .default_lr = 0.001,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .ops = &network_training_ops,
-};
-
-static const struct network_def resnet152 = {
-    .name = "resnet152",
-    .source = SOURCE,
-    .image_size = 224,
-    .min_image_size = 32,
-    .n_classes = 1000,
-    .C_in = 3,
-    .build = build_152,
-};
-
-const struct workload workload_resnet152 = {
-    .module.name = "resnet152",
-    .dataset = "synthetic",
-    .network = &resnet152,
-    .default_lr = 0.001,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .ops = &network_training_ops,
-};
+IMAGENET_WORKLOAD(resnet152, 224, 32, 0.001, .source = SOURCE)

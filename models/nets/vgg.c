@@ -7,8 +7,7 @@
  */
 #include <stdio.h>
 
-#include "models/engine/network_builder.h"
-#include "models/engine/training.h"
+#include "models/nets/imagenet.h"
 
 static void build_vgg16(struct network_builder *b)
 {
@@ -38,25 +37,7 @@ static void build_vgg16(struct network_builder *b)
     node_loss(b, x, 1.0f);
 }
 
-static const struct network_def vgg16 = {
-    .name = "vgg16",
+IMAGENET_WORKLOAD(
+    vgg16, 224, 32, 0.003,
     .source = "Simonyan and Zisserman, Very Deep Convolutional Networks for Large-Scale Image Recognition, ICLR 2015, "
-              "table 1, column D",
-    .image_size = 224,
-    .min_image_size = 32,
-    .n_classes = 1000,
-    .C_in = 3,
-    .build = build_vgg16,
-};
-
-const struct workload workload_vgg16 = {
-    .module.name = "vgg16",
-    .dataset = "synthetic",
-    .network = &vgg16,
-    .default_lr = 0.003,
-    .default_momentum = 0.9,
-    .default_batch = 8,
-    .default_steps = 50,
-    .default_target_loss = 0.0,
-    .ops = &network_training_ops,
-};
+              "table 1, column D")
