@@ -15,6 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "harness/base/file.h"
 #include "harness/base/host_memory.h"
 #include "harness/net/library_versions.h"
 #include "harness/report/manifest.h"
@@ -32,29 +33,13 @@ void node_facts_init(struct node_facts *out)
         out->number[i] = NAN;
 }
 
-/* The first line of a file, without its end; "": there is none. */
-static void read_line(char *out, size_t n_bytes, const char *root, const char *path)
-{
-    char whole[PATH_BYTES];
-
-    out[0] = '\0';
-    (void)snprintf(whole, sizeof whole, "%s%s", root, path);
-    FILE *from = fopen(whole, "re");
-    if (!from)
-        return;
-    if (!fgets(out, (int)n_bytes, from))
-        out[0] = '\0';
-    (void)fclose(from);
-    out[strcspn(out, "\n")] = '\0';
-}
-
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun ...", or, of the open one, "NVRM version: NVIDIA
  * UNIX Open Kernel Module for x86_64  580.65.06  Release Build ...": the first word that begins with a digit. */
 static void read_gpu_driver(char out[NODE_TEXT_BYTES], const char *root)
 {
     char line[PATH_BYTES], *rest = line;
 
-    read_line(line, sizeof line, root, "/proc/driver/nvidia/version");
+    file_first_line(line, sizeof line, root, "/proc/driver/nvidia/version");
     for (const char *word; (word = strtok_r(rest, " \t", &rest));)
         if (word[0] >= '0' && word[0] <= '9') {
             snprintf(out, NODE_TEXT_BYTES, "%.*s", NODE_TEXT_BYTES - 1, word);
@@ -88,9 +73,9 @@ static void read_port(struct node_facts *out, const char *root, const char *devi
     char path[PATH_BYTES], state[64], rate[64];
 
     (void)snprintf(path, sizeof path, "/sys/class/infiniband/%.64s/ports/%.16s/state", device, port);
-    read_line(state, sizeof state, root, path);
+    file_first_line(state, sizeof state, root, path);
     (void)snprintf(path, sizeof path, "/sys/class/infiniband/%.64s/ports/%.16s/rate", device, port);
-    read_line(rate, sizeof rate, root, path);
+    file_first_line(rate, sizeof rate, root, path);
     take(out, device, port, state, rate);
 }
 
@@ -156,9 +141,9 @@ void node_facts_read_link(struct node_facts *out, const char *root, const char *
     if (access(path, F_OK) != 0) /* no hardware behind it */
         return;
     (void)snprintf(path, sizeof path, "/sys/class/net/%.64s/operstate", name);
-    read_line(out->text[TEXT_LINK_STATE], NODE_TEXT_BYTES, root, path);
+    file_first_line(out->text[TEXT_LINK_STATE], NODE_TEXT_BYTES, root, path);
     (void)snprintf(path, sizeof path, "/sys/class/net/%.64s/speed", name);
-    read_line(line, sizeof line, root, path);
+    file_first_line(line, sizeof line, root, path);
     const double mbit_per_s = strtod(line, NULL);
     if (mbit_per_s > 0) /* -1: not known */
         out->number[NUMBER_LINK_BITS_PER_S] = 1e6 * mbit_per_s;

@@ -278,6 +278,21 @@ enum rc atomic_file_finish(struct atomic_file *f, enum rc rc)
     return rc;
 }
 
+void file_first_line(char *out, size_t n_bytes, const char *root, const char *path)
+{
+    char whole[512];
+
+    out[0] = '\0';
+    (void)snprintf(whole, sizeof whole, "%s%s", root, path);
+    FILE *from = fopen(whole, "re");
+    if (!from)
+        return;
+    if (!fgets(out, (int)n_bytes, from))
+        out[0] = '\0';
+    (void)fclose(from);
+    out[strcspn(out, "\n")] = '\0';
+}
+
 enum rc file_check_writable(const char *path)
 {
     struct atomic_file file = { 0 };

@@ -67,6 +67,9 @@ void file_sync_folder_of(const char *path);
 /* Makes folder `path` and its parents, whose names survive a crash. RC_INVAL names what is in the way. */
 enum rc file_make_folder(const char *path) MUST_CHECK;
 
+/* out[n_bytes] := the first line of ROOT + PATH, without its end; "": there is none. */
+void file_first_line(char *out, size_t n_bytes, const char *root, const char *path);
+
 /* Bytes for standard output that do not go through the stream stdout, which --json silences. */
 
 /* Silence a stream of this process, such as &stdout: what is printed to it from now on is dropped. Its descriptor stays

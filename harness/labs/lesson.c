@@ -60,6 +60,24 @@ out:
     return rc;
 }
 
+static enum rc picture(struct lesson *l, const char *script, const char *data_name, const char *name, bool moves,
+                       const char *caption, const struct chart_var *var, int n_vars)
+{
+    char data[PATH_BYTES + 64], path[PATH_BYTES + 64];
+    size_t n_bytes;
+    enum rc rc;
+
+    snprintf(data, sizeof data, "%s/%s.tsv", l->env->folder, data_name);
+    snprintf(path, sizeof path, "%s/%s.%s", l->env->folder, name, moves ? "gif" : "svg");
+    parts_begin(l->env, name);
+    TRY((moves ? chart_animate : chart_draw)(script, data, l->env->folder, name, var, n_vars));
+    TRY(html_picture(l->page.file.stream, path, caption, MOST_PICTURE_BYTES, &n_bytes));
+    if (l->env->in_text && !moves)
+        TRY(chart_print(script, data, var, n_vars, l->env->tables));
+out:
+    return rc;
+}
+
 enum rc lesson_picture(struct lesson *l, const char *script, const char *name, const char *caption,
                        const struct chart_var *var, int n_vars)
 {
@@ -69,35 +87,13 @@ enum rc lesson_picture(struct lesson *l, const char *script, const char *name, c
 enum rc lesson_moving_picture(struct lesson *l, const char *script, const char *name, const char *caption,
                               const struct chart_var *var, int n_vars)
 {
-    char data[PATH_BYTES + 64], picture[PATH_BYTES + 64];
-    size_t n_bytes;
-    enum rc rc;
-
-    snprintf(data, sizeof data, "%s/%s.tsv", l->env->folder, name);
-    snprintf(picture, sizeof picture, "%s/%s.gif", l->env->folder, name);
-    parts_begin(l->env, name);
-    TRY(chart_animate(script, data, l->env->folder, name, var, n_vars));
-    TRY(html_picture(l->page.file.stream, picture, caption, MOST_PICTURE_BYTES, &n_bytes));
-out:
-    return rc;
+    return picture(l, script, name, name, true, caption, var, n_vars);
 }
 
 enum rc lesson_picture_of(struct lesson *l, const char *script, const char *data_name, const char *name,
                           const char *caption, const struct chart_var *var, int n_vars)
 {
-    char data[PATH_BYTES + 64], picture[PATH_BYTES + 64];
-    size_t n_bytes;
-    enum rc rc;
-
-    snprintf(data, sizeof data, "%s/%s.tsv", l->env->folder, data_name);
-    snprintf(picture, sizeof picture, "%s/%s.svg", l->env->folder, name);
-    parts_begin(l->env, name);
-    TRY(chart_draw(script, data, l->env->folder, name, var, n_vars));
-    TRY(html_picture(l->page.file.stream, picture, caption, MOST_PICTURE_BYTES, &n_bytes));
-    if (l->env->in_text)
-        TRY(chart_print(script, data, var, n_vars, l->env->tables));
-out:
-    return rc;
+    return picture(l, script, data_name, name, false, caption, var, n_vars);
 }
 
 enum rc lesson_paths(struct lesson *l, const char *name, const char *heading, const char *caption, const char *on_top,

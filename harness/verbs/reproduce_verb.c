@@ -21,20 +21,20 @@
 #endif
 
 struct reproduce_opts {
-    const char *out, *records, *profile, *cluster, *ps_transport, *placement, *consistency, *overlap, *continued, *fit,
-        *fit_rows, *imitated;
+    struct reproduce_terms terms; /* as far as they are options of their own */
+    const char *out, *records, *continued, *fit, *fit_rows, *imitated;
     struct opt_joined cluster_set;
-    uint64_t bucket_bytes, jobs;
-    bool bands, charts, continue_anyway, dry_run, ignore_columns;
+    uint64_t jobs;
+    bool charts, continue_anyway, dry_run;
 };
 
 static const struct opt table[] = {
-    OPT_BOOL_(struct reproduce_opts, ignore_columns, "ignore-columns", "false",
+    OPT_BOOL_(struct reproduce_opts, terms.ignores_columns, "ignore-columns", "false",
               "pass over columns with unknown names. The answer lists them"),
-    OPT_FILE_(struct reproduce_opts, profile, "profile", OPT_READ, "", "MODEL=FILE,...",
+    OPT_FILE_(struct reproduce_opts, terms.profiles, "profile", OPT_READ, "", "MODEL=FILE,...",
               "time of each layer on one GPU, for each model of the table. gradmark profile writes such files. A row "
               "with one_gpu_images_per_s has that rate instead"),
-    OPT_FILE_(struct reproduce_opts, cluster, "cluster", OPT_READ, "", "PRESET|FILE",
+    OPT_FILE_(struct reproduce_opts, terms.cluster, "cluster", OPT_READ, "", "PRESET|FILE",
               "cluster of the rows that name none. A built-in name or a file. gradmark info --cluster shows a "
               "description"),
     OPT_JOINED_(struct reproduce_opts, cluster_set, "cluster-set", "KEY=VALUE",
@@ -46,21 +46,21 @@ static const struct opt table[] = {
     OPT_CHOICE_(struct reproduce_opts, imitated, "system", "none", "none|" SYSTEMS_ALL,
                 "imitated system. For rows that name none, if they have its exchange. It sets buckets or placement, "
                 "transport, and costs that the description of the cluster leaves out"),
-    OPT_CHOICE_(struct reproduce_opts, ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
+    OPT_CHOICE_(struct reproduce_opts, terms.ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
                 "transport of rows with servers that name none. With cluster, what its description says"),
-    OPT_TEXT_(struct reproduce_opts, placement, "placement", "split", "split|whole|round-robin|chunk:BYTES",
+    OPT_TEXT_(struct reproduce_opts, terms.placement, "placement", "split", "split|whole|round-robin|chunk:BYTES",
               "which parameters are on which server. The values are as for gradmark train"),
-    OPT_TEXT_(struct reproduce_opts, consistency, "consistency", "sync", "async|ssp:S|sync|sync:B",
+    OPT_TEXT_(struct reproduce_opts, terms.consistency, "consistency", "sync", "async|ssp:S|sync|sync:B",
               "how servers order gradients. For rows with mode ps or ps-sync"),
-    OPT_CHOICE_(struct reproduce_opts, overlap, "overlap", "on", "off|on", "exchange gradients while computing"),
-    OPT_U64_(struct reproduce_opts, bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
+    OPT_CHOICE_(struct reproduce_opts, terms.overlap, "overlap", "on", "off|on", "exchange gradients while computing"),
+    OPT_U64_(struct reproduce_opts, terms.bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
              "gradients that a ring exchanges together"),
     OPT_U64_(struct reproduce_opts, jobs, "jobs", "", 1, 1024, "",
              "simulations at a time (default: the cores of this process)"),
     OPT_FILE_(struct reproduce_opts, out, "out", OPT_MADE_FOLDER, "", "FOLDER",
               "new or empty folder for table, records, charts and a page. Without it only the table is printed"),
     OPT_FILE_(struct reproduce_opts, records, "records", OPT_WRITTEN, "", "FILE", "file for the records"),
-    OPT_BOOL_(struct reproduce_opts, bands, "bands", "true", "print how far each prediction may be off"),
+    OPT_BOOL_(struct reproduce_opts, terms.has_bands, "bands", "true", "print how far each prediction may be off"),
     OPT_BOOL_(struct reproduce_opts, charts, "charts", "true",
               "also simulate 1, 2, 4 and more GPUs of each line, and draw charts. Needs --out"),
     OPT_FILE_(struct reproduce_opts, continued, "continue", OPT_FOLDER, "", "FOLDER",
@@ -81,11 +81,11 @@ static enum rc check_use(const struct verb_call *call)
 
     if (name && strcmp(name, preset_name) != 0 && text_nearest(name, built_in) && access(name, F_OK) != 0)
         return rc_raise(RC_INVAL, "%.100s: no such file or table; the built-in table is %s", name, preset_name);
-    if (call->operand[0] && strcmp(call->operand[0], preset_name) == 0 && o->cluster[0])
+    if (call->operand[0] && strcmp(call->operand[0], preset_name) == 0 && o->terms.cluster[0])
         return rc_raise(RC_INVAL,
                         "--cluster %.100s: the rows of %s name their clusters; --cluster-set changes values of "
                         "these",
-                        o->cluster, preset_name);
+                        o->terms.cluster, preset_name);
     if (verb_given(call, "charts") && o->charts && !o->out[0])
         return rc_raise(RC_INVAL, "--charts: needs --out FOLDER, where they go");
     if (verb_given(call, "fit") != verb_given(call, "fit-rows"))
@@ -193,23 +193,15 @@ static void choose_input(struct input *out, char published[PATH_MAX], const stru
     share_path(published, PATH_MAX, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
     *out = (struct input){ .name = call->operand[0],
                            .path = is_preset ? published : call->operand[0],
-                           .terms = { .profiles = o->profile,
-                                      .cluster = o->cluster,
-                                      .cluster_set = o->cluster_set.text,
-                                      .ps_transport = o->ps_transport,
-                                      .placement = o->placement,
-                                      .consistency = o->consistency,
-                                      .overlap = o->overlap,
-                                      .bucket_bytes = o->bucket_bytes,
-                                      .has_ps_transport = verb_given(call, "ps-transport"),
-                                      .has_placement = verb_given(call, "placement"),
-                                      .has_bucket_bytes = verb_given(call, "bucket-bytes"),
-                                      .system = published_system_find(o->imitated),
-                                      .has_charts = o->charts && o->out[0],
-                                      .is_own_table = !is_preset,
-                                      .ignores_columns = o->ignore_columns,
-                                      .has_bands = o->bands },
+                           .terms = o->terms,
                            .fit = { .keys = o->fit, .rows = o->fit_rows } };
+    out->terms.cluster_set = o->cluster_set.text;
+    out->terms.has_ps_transport = verb_given(call, "ps-transport");
+    out->terms.has_placement = verb_given(call, "placement");
+    out->terms.has_bucket_bytes = verb_given(call, "bucket-bytes");
+    out->terms.system = published_system_find(o->imitated);
+    out->terms.has_charts = o->charts && o->out[0];
+    out->terms.is_own_table = !is_preset;
 }
 
 /* Run the rows of the fit, and find its values; with --dry-run print what would run. A fit that is refused is a matter
@@ -264,7 +256,7 @@ static void tell_bands(const struct reproduce_opts *o, size_t n_simulations, FIL
 {
     enum { MANY_SIMULATIONS = 200 };
 
-    if (o->bands && n_simulations > MANY_SIMULATIONS)
+    if (o->terms.has_bands && n_simulations > MANY_SIMULATIONS)
         terminal_note(to,
                       "%zu simulations, most of them for the range of each prediction. --no-bands leaves these out.",
                       n_simulations);

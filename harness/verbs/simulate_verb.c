@@ -19,46 +19,45 @@
 #endif
 
 struct simulate_opts {
-    const char *models, *modes, *gpus, *servers, *placements, *profile, *published, *cluster, *ps_transport, *overlap,
-        *out, *records, *layout, *schedule, *continued;
+    struct simulate_terms terms; /* but for files of published rates, cluster_set and has_assumptions */
+    const char *out, *records, *layout, *schedule, *continued;
     struct opt_joined cluster_set;
-    uint64_t global_batch, accumulate;
-    uint64_t bucket_bytes, seeds, jobs;
-    bool what_if, continue_anyway, dry_run;
+    uint64_t global_batch, accumulate, jobs;
+    bool continue_anyway, dry_run;
 };
 
 static const struct opt table[] = {
     OPT_TEXT_(
-        struct simulate_opts, models, "models", "vgg16,resnet101,inception3", "MODEL,...",
+        struct simulate_opts, terms.models, "models", "vgg16,resnet101,inception3", "MODEL,...",
         "models to simulate. Each needs the time of one GPU: from --profile, from --published, or a rate that was "
         "published for the cluster"),
     OPT_TEXT_(
-        struct simulate_opts, modes, "modes", "ring,ps-sync", "MODE,...",
+        struct simulate_opts, terms.modes, "modes", "ring,ps-sync", "MODE,...",
         "modes: none, ring, ps-async, ps-ssp:S, ps-sync or ps-sync:B. Other collective algorithms can be named, too. "
         "allreduce is ring, and ps is ps-sync"),
-    OPT_TEXT_(struct simulate_opts, gpus, "gpus", "1,2,4,8,16", "N,...",
+    OPT_TEXT_(struct simulate_opts, terms.gpus, "gpus", "1,2,4,8,16", "N,...",
               "numbers of GPUs, ascending. Each GPU is one worker"),
-    OPT_TEXT_(struct simulate_opts, servers, "servers", "host", "N,...",
+    OPT_TEXT_(struct simulate_opts, terms.servers, "servers", "host", "N,...",
               "numbers of parameter servers, or host. With host there is one on each host of workers, but at most one "
               "for each tensor where tensors are not cut"),
-    OPT_TEXT_(struct simulate_opts, placements, "placements", "split,whole", "PLACEMENT,...",
+    OPT_TEXT_(struct simulate_opts, terms.placements, "placements", "split,whole", "PLACEMENT,...",
               "which parameters are on which server. Values are split, whole, round-robin and chunk:BYTES, as for "
               "gradmark train"),
-    OPT_FILE_(struct simulate_opts, profile, "profile", OPT_READ, "", "MODEL=FILE,...",
+    OPT_FILE_(struct simulate_opts, terms.profiles, "profile", OPT_READ, "", "MODEL=FILE,...",
               "time of each layer on one GPU. gradmark profile writes such files"),
-    OPT_TEXT_(struct simulate_opts, published, "published", "", "GPU",
+    OPT_TEXT_(struct simulate_opts, terms.published, "published", "", "GPU",
               "use a published rate of this GPU for models without a profile. gradmark profile --list prints the "
               "rates"),
-    OPT_FILE_(struct simulate_opts, cluster, "cluster", OPT_READ, "pascal-25g-roce", "PRESET|FILE",
+    OPT_FILE_(struct simulate_opts, terms.cluster, "cluster", OPT_READ, "pascal-25g-roce", "PRESET|FILE",
               "cluster to simulate. A built-in name or a file. gradmark info --cluster shows a description"),
     OPT_JOINED_(struct simulate_opts, cluster_set, "cluster-set", "KEY=VALUE", "change one of its values"),
-    OPT_CHOICE_(struct simulate_opts, ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
+    OPT_CHOICE_(struct simulate_opts, terms.ps_transport, "ps-transport", "cluster", "cluster|grpc|rdma|tcp|bare",
                 "what carries messages of parameter servers. With cluster, what its description says"),
-    OPT_CHOICE_(struct simulate_opts, overlap, "overlap", "on", "off|on", "exchange gradients while computing"),
-    OPT_U64_(struct simulate_opts, bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
+    OPT_CHOICE_(struct simulate_opts, terms.overlap, "overlap", "on", "off|on", "exchange gradients while computing"),
+    OPT_U64_(struct simulate_opts, terms.bucket_bytes, "bucket-bytes", "64Mi", 4, 1099511627776.0, "bytes",
              "gradients that a collective exchanges together"),
     OPT_BOOL_(
-        struct simulate_opts, what_if, "what-if", "true",
+        struct simulate_opts, terms.has_what_if, "what-if", "true",
         "also simulate changes, systems and assumptions. The changes are a faster network, half the latency, more "
         "servers, half the bytes and no overlap. The systems are one host, a collective, and asynchronous and "
         "synchronous servers, each with a slow link, too. With --out it also simulates the effect of each "
@@ -74,7 +73,7 @@ static const struct opt table[] = {
              "parts of a worker's batch in a pipeline (default: 4 for each stage, or fewer). Only with --layout"),
     OPT_CHOICE_(struct simulate_opts, schedule, "schedule", "1f1b", "1f1b|gpipe",
                 "order of the work in a pipeline. Only with --layout"),
-    OPT_U64_(struct simulate_opts, seeds, "seeds", "", 1, SIMULATE_MOST_SEEDS, "",
+    OPT_U64_(struct simulate_opts, terms.n_seeds, "seeds", "", 1, SIMULATE_MOST_SEEDS, "",
              "simulations of each setting (default: 5 if anything is random, else 1). Each draws other delays. Their "
              "range is the band of the efficiency"),
     OPT_U64_(struct simulate_opts, jobs, "jobs", "", 1, 1024, "",
@@ -117,11 +116,11 @@ static enum rc check_layout(const struct verb_call *call)
     for (size_t i = 0; o->layout[0] && i < sizeof of_ways / sizeof *of_ways; i++)
         if (verb_given(call, of_ways[i]))
             return rc_raise(RC_INVAL, "--%s%s: has no meaning with --layout; leave it out",
-                            strcmp(of_ways[i], "what-if") == 0 && !o->what_if ? "no-" : "", of_ways[i]);
+                            strcmp(of_ways[i], "what-if") == 0 && !o->terms.has_what_if ? "no-" : "", of_ways[i]);
     if (o->layout[0] && strcmp(o->layout, "best") != 0 && verb_given(call, "gpus"))
         return rc_raise(RC_INVAL,
                         "--gpus %s: a layout says how many GPUs it has; --layout best looks among those of --gpus",
-                        o->gpus);
+                        o->terms.gpus);
     return RC_OK;
 }
 
@@ -132,7 +131,7 @@ static enum rc check_use(const struct verb_call *call)
 
     TRY(continued_check(call, o->continued, o->continue_anyway));
     TRY(check_layout(call));
-    if (!o->cluster[0])
+    if (!o->terms.cluster[0])
         return rc_raise(RC_INVAL, "--cluster: is empty; use a preset or a file");
     TRY(simulating_check(o->out, o->records));
 out:
@@ -253,29 +252,17 @@ static enum rc simulate_models(struct verb_call *call, struct continued *c)
 {
     const struct simulate_opts *o = call->opts;
     char rates[PATH_MAX], rows[PATH_MAX];
-    const struct simulate_terms terms = { .models = o->models,
-                                          .modes = o->modes,
-                                          .gpus = o->gpus,
-                                          .servers = o->servers,
-                                          .placements = o->placements,
-                                          .profiles = o->profile,
-                                          .published = o->published,
-                                          .published_rates = rates,
-                                          .published_rows = rows,
-                                          .cluster = o->cluster,
-                                          .cluster_set = o->cluster_set.text,
-                                          .ps_transport = o->ps_transport,
-                                          .overlap = o->overlap,
-                                          .bucket_bytes = o->bucket_bytes,
-                                          .n_seeds = o->seeds,
-                                          .has_what_if = o->what_if,
-                                          .has_assumptions = o->what_if && o->out[0] };
+    struct simulate_terms terms = o->terms;
     struct simulating w = { .keeps = false };
     struct simulate s = { .terms = NULL };
     enum rc rc;
 
     share_path(rates, sizeof rates, "published/single_gpu.csv", GRADMARK_PUBLISHED_RATES);
     share_path(rows, sizeof rows, "published/horovod.csv", GRADMARK_PUBLISHED_HOROVOD);
+    terms.published_rates = rates;
+    terms.published_rows = rows;
+    terms.cluster_set = o->cluster_set.text;
+    terms.has_assumptions = terms.has_what_if && o->out[0];
     if (o->layout[0])
         return compare_layouts(call, c, &terms);
     TRY(file_of_option(file_check_writable(o->records), "records"));

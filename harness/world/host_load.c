@@ -12,25 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/file.h"
 #include "harness/world/wait.h"
 
 enum { PATH_BYTES = 512, LINE_BYTES = 1024 };
-
-/* The first line of a file, without its end; "": there is none. */
-static void read_line(char out[LINE_BYTES], const char *root, const char *path)
-{
-    char whole[PATH_BYTES];
-
-    out[0] = '\0';
-    (void)snprintf(whole, sizeof whole, "%s%s", root, path);
-    FILE *from = fopen(whole, "re");
-    if (!from)
-        return;
-    if (!fgets(out, LINE_BYTES, from))
-        out[0] = '\0';
-    (void)fclose(from);
-    out[strcspn(out, "\n")] = '\0';
-}
 
 /* "cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST GUEST_NICE" in clock ticks; guests are in USER and NICE.
  */
@@ -84,7 +69,7 @@ static int current_core(const char *root)
     enum { FIRST_BEHIND_NAME = 3, PROCESSOR = 39 };
     char line[LINE_BYTES];
 
-    read_line(line, root, "/proc/thread-self/stat");
+    file_first_line(line, sizeof line, root, "/proc/thread-self/stat");
     const char *at = strrchr(line, ')');
     for (int i = FIRST_BEHIND_NAME - 1; at && i < PROCESSOR; i++) {
         at = strchr(at, ' ');
@@ -101,7 +86,7 @@ static double frequency_hz(const char *root)
     if (core < 0)
         return NAN;
     (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", core);
-    read_line(line, root, path);
+    file_first_line(line, sizeof line, root, path);
     const double khz = strtod(line, &end);
     return end != line && khz > 0 ? 1e3 * khz : NAN;
 }
@@ -146,7 +131,7 @@ void host_kernel_id(char out[HOST_KERNEL_BYTES], const char *root)
 {
     char line[LINE_BYTES];
 
-    read_line(line, root, "/proc/sys/kernel/random/boot_id");
+    file_first_line(line, sizeof line, root, "/proc/sys/kernel/random/boot_id");
     (void)snprintf(out, HOST_KERNEL_BYTES, "%.*s", HOST_KERNEL_BYTES - 1, line);
 }
 
