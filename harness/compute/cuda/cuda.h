@@ -136,7 +136,7 @@ void cuda_results_fetch(struct cuda_compute *c);
 /* cuda.c: memory[n_bytes] = numbers of magnitude 0.5 to 1 and any sign, as bfloat16 and as float. Waits. */
 void cuda_fill_random(struct cuda_compute *c, void *memory, size_t n_bytes);
 
-/* gemm.c, conv.c, layers.c, values.c: the operations of struct compute_backend. */
+/* gemm.c, conv.c, layers.c: the operations of struct compute_backend. */
 #define X(name, ...) void cuda_op_##name(struct compute *c, __VA_ARGS__);
 COMPUTE_DEVICE_OPERATIONS(X)
 #undef X
