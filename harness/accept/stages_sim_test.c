@@ -27,11 +27,7 @@ static struct kit_run simulation(int n_ranks, stage_fn *stage)
 }
 
 /* Within 1 %. */
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 0.01 * fabs(expected)))
-        fail_msg("%.9g, expected %.9g", value, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 0.01)
 
 static double never_slow(int from, int to)
 {

@@ -109,11 +109,7 @@ static enum rc net_open(struct transport **out, struct world *w)
     return RC_OK;
 }
 
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.12g is not %.12g", value, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 1e-9)
 
 /* Rank r of p plays with its neighbours with messages of so many bytes. */
 static struct alpha_beta measured(struct made_world *w, int r, int p, size_t message_bytes, bool is_hollow)

@@ -48,11 +48,7 @@ static bool is_assumed(const struct cluster *c, const struct cluster_sources *s,
     return says_so;
 }
 
-static void assert_ratio(double value, double wanted)
-{
-    if (!(fabs(value / wanted - 1) < 1e-5))
-        fail_msg("%.9g, not %.9g", value, wanted);
-}
+#define assert_ratio(value, expected) assert_within(value, expected, 1e-5)
 
 UNIT_TEST(the_simulator_gives_back_what_was_measured)
 {

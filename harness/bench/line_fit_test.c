@@ -7,11 +7,7 @@
 
 enum { N = 12 };
 
-static void assert_ratio(double value, double wanted)
-{
-    if (!(fabs(value / wanted - 1) < 1e-9))
-        fail_msg("%.12g, not %.12g", value, wanted);
-}
+#define assert_ratio(value, expected) assert_within(value, expected, 1e-9)
 
 /* x[N] := 4, 16, ... 16 Mi; t_s[N] := 30 us + x at 125 MB/s. */
 static void exact(double *x, double *t_s)

@@ -5,11 +5,7 @@
 
 #include <math.h>
 
-static void assert_ratio(double value, double wanted)
-{
-    if (!(fabs(value / wanted - 1) < 1e-9))
-        fail_msg("%.12g, not %.12g", value, wanted);
-}
+#define assert_ratio(value, expected) assert_within(value, expected, 1e-9)
 
 /* One way alpha + n / 125 MB/s, times factor; a burst of k and its answer take 2 alpha + (k - 1) gap. */
 static struct pair_times pair(int from, int to, double alpha_s, double gap_s, double factor)

@@ -33,11 +33,7 @@ static struct layout_links links_of(const char *layout, const char *settings)
     return links;
 }
 
-static void assert_near(double seen, double expected)
-{
-    if (!(fabs(seen - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.17g, expected %.17g", seen, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 1e-9)
 
 #define KIND(stage, crossing) ((stage)*N_LAYOUT_CROSSINGS + (crossing))
 

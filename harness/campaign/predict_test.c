@@ -7,11 +7,7 @@
 
 enum { N_MEASURED = 3, N_SIZES };
 
-static void assert_near(double seen, double expected)
-{
-    if (!(fabs(seen - expected) <= 1e-12 * fabs(expected)))
-        fail_msg("%.17g, expected %.17g", seen, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 1e-12)
 
 /* A setting of 2, 4 and 8 workers, and 16 asked for, whose measured steps are the simulated ones: no spread and no
  * drift. Half the intervals over launches are 0.4, 0.03 and 0.004. Links that are faster give the steps of 16 workers

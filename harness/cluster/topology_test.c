@@ -40,11 +40,7 @@ static const char *path_text(const struct topology *t, int from, int to)
     return text;
 }
 
-static void assert_near(double seen, double expected)
-{
-    if (!(fabs(seen - expected) <= 1e-12 * fabs(expected)))
-        fail_msg("%.17g, expected %.17g", seen, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 1e-12)
 
 /* The slots, or hosts, of a job as text: "0 0 1". */
 static const char *listed(const struct topology *t, int n, int (*of)(const struct topology *t, int i))

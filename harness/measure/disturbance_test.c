@@ -7,11 +7,7 @@
 #include "harness/measure/disturbance.h"
 #include "harness/measure/steady.h"
 
-static void assert_near(double value, double expected)
-{
-    if (isnan(expected) ? !isnan(value) : !(fabs(value - expected) <= 1e-12 * fabs(expected)))
-        fail_msg("%.17g is not %.17g", value, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 1e-12)
 
 static void assert_is(const struct disturbance *d, const struct disturbance *expected)
 {

@@ -13,11 +13,7 @@
 #include "harness/world/cores.h"
 #include "models/replay/profile.h"
 
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-12 * fabs(expected)))
-        fail_msg("%.17g is not %.17g", value, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 1e-12)
 
 static void summarise(struct train_summary *out, const struct made_run *m)
 {

@@ -124,11 +124,7 @@ static struct simulated simulate(const char *options, long compute_ns)
     return s;
 }
 
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.12g is not %.12g", value, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 1e-9)
 
 /* Virtual time does not vary: one look is enough, and the bound holds. */
 static void assert_bound(const struct simulated *s, double ratio)

@@ -178,11 +178,7 @@ static void make(struct made_probe *p, int rank, int n_workers, int n_servers)
     p->env.wire = (struct wire_plan){ .message_bytes = 4000, .n_in_turn = 3, .n_on_link = 2 };
 }
 
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.12g is not %.12g", value, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 1e-9)
 
 /* Probe, and close what make() opened. */
 static struct train_limits limits_of(struct made_probe *p)

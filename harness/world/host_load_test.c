@@ -18,11 +18,7 @@ static const char SELF[] =
     "77 (a) b (c 5) R 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 "
     "31 32 33 34 35 36 37 38 12 40 41 42 43 44\n";
 
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-12 * fabs(expected)))
-        fail_msg("%.17g is not %.17g", value, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 1e-12)
 
 /* In ticks of 10 ms: user, nice, system, irq and softirq, 100 + 20 + 30 + 6 + 7; not idle, iowait, steal and guests. */
 TREE_TEST(busy_is_not_idle_nor_stolen)

@@ -32,11 +32,7 @@ static double step_of(const struct stage_times *times, enum stage_schedule sched
     return period_of(alone, schedule, n_stages, n);
 }
 
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.17g is not %.17g", value, expected);
-}
+#define assert_near(value, expected) assert_within(value, expected, 1e-9)
 
 /* (M + S - 1) (f + b), of which the bubble is (S - 1) / (M + S - 1). */
 UNIT_TEST(equal_stages_have_the_published_bubble)

@@ -14,6 +14,7 @@
 #ifndef HARNESS_BASE_SUITE_UNIT_H
 #define HARNESS_BASE_SUITE_UNIT_H
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,6 +87,13 @@ static inline int unit_run(const char *group, const char *which, CMFixtureFuncti
         unit_add(part, __LINE__, (struct CMUnitTest)cmocka_unit_test_setup_teardown(name, set_up, tear_down)); \
     }                                                                                                          \
     static void name(__attribute__((unused)) void **state)
+
+/* |value - expected| <= ratio |expected|, or both are NaN. */
+static inline void assert_within(double value, double expected, double ratio)
+{
+    if (isnan(expected) ? !isnan(value) : !(fabs(value - expected) <= ratio * fabs(expected)))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
 
 #define UNIT_TEST(name) UNIT_LISTED("", name, NULL, NULL)
 #define UNIT_TEST_OF(part, name) UNIT_LISTED(part, name, NULL, NULL)
