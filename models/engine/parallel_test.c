@@ -9,16 +9,11 @@
  */
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/compute/suite/fake_device.h"
 #include "models/engine/device_pipe.h"
 #include "models/engine/network_shard.h"
@@ -28,6 +23,8 @@
 
 enum { MOST_STAGES = 4, MOST_SHARDS = THREADS_MOST_SHARDS, FIRST = 7 };
 #define TOLERANCE 1e-5 /* of a gradient, of the largest of its segment; of a loss, of itself */
+
+static struct compute_backend computing; /* of all ranks */
 
 static size_t elems_sent_for_image(const struct network *shard)
 {
@@ -47,7 +44,7 @@ static struct network *open_whole(const char *name)
 
 /* --- what the parts are --- */
 
-static void dense_layers_are_known(void **state)
+UNIT_TEST_OF("shard", dense_layers_are_known)
 {
     static const struct {
         const char *name, *first;
@@ -58,7 +55,6 @@ static void dense_layers_are_known(void **state)
                   { "resnet8", "fc", 10 },
                   { "resnet50", "fc", 7 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct network *n = open_whole(known[i].name);
         const int first = network_first_dense(n);
@@ -76,14 +72,13 @@ static void dense_layers_are_known(void **state)
 
 /* lenet on 8 x 8: ..., 32 x 2 x 2, fc3 of 64 x 128, fc4 of 10 x 64; its last shard of 4 has rows 48 to 63, and 7 to 9.
  */
-static void shard_of_lenet_is_known(void **state)
+UNIT_TEST_OF("shard", shard_of_lenet_is_known)
 {
     static const enum node_kind kind[] = { NODE_GATHER_IMAGES,   NODE_CONV, NODE_GATHER_CHANNELS, NODE_CONV,
                                            NODE_GATHER_CHANNELS, NODE_LOSS };
     static const int C_out[] = { 32, 16, 64, 3, 10, 10 };
     struct network *whole = open_whole("lenet"), *shard = NULL;
 
-    (void)state;
     assert_int_equal(network_open_shard(&shard, whole, 3, 4), RC_OK);
     assert_int_equal(shard->n_nodes, 4 + 6);
     for (int i = 0; i < 4; i++)
@@ -109,11 +104,10 @@ static void shard_of_lenet_is_known(void **state)
 }
 
 /* models.D1 */
-static void shards_begin_with_values_of_the_whole(void **state)
+UNIT_TEST_OF("shard", shards_begin_with_values_of_the_whole)
 {
     static const char *const name[] = { "lenet", "vgg16", "resnet8" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         struct network *whole = open_whole(name[i]);
         float *all = malloc(2 * whole->n_params * sizeof *all), *own = all + whole->n_params;
@@ -168,13 +162,12 @@ static void open_stage_of_lenet(struct network **out, int end, int number)
 
 /* lenet on 8 x 8: conv, pool, conv, pool, fc3 of 64 x 128, fc4 of 10 x 64, loss. Cut between the dense layers: the last
  * shard of 3 has 22 rows of fc3, and passes on all 64 of its own images; behind the cut, 4 rows of fc4. */
-static void shards_of_stages_are_known(void **state)
+UNIT_TEST_OF("shard", shards_of_stages_are_known)
 {
     static const enum node_kind kind[] = { NODE_GATHER_IMAGES, NODE_CONV, NODE_GATHER_CHANNELS, NODE_OWN_IMAGES };
     static const int C_out[] = { 32, 22, 64, 64 }, group[] = { 3, 3, 3, 1 };
     struct network *stage = NULL, *shard = NULL;
 
-    (void)state;
     open_stage_of_lenet(&stage, 5, 0);
     assert_int_equal(network_first_dense(stage), 4);
     assert_int_equal(network_most_shards(stage), 64);
@@ -524,7 +517,7 @@ static int check(const struct whole *w, int n_stages, struct pipeline_stage how,
 /* --- pipelines --- */
 
 /* models.P3: what is passed on is still there when it is sent late. */
-static void stages_evaluate_as_the_whole(void **state)
+UNIT_TEST_OF("pipeline", stages_evaluate_as_the_whole)
 {
     static const char *const name[] = { "lenet", "vgg16" };
     const struct pipeline_stage how = { .schedule = SCHEDULE_1F1B };
@@ -535,7 +528,7 @@ static void stages_evaluate_as_the_whole(void **state)
         whole_open(&w, network_variant_find(name[i]), 1, 3);
         assert_true(w.f.data.base.n_test > w.n_samples); /* batches follow on one another */
         for (int n_stages = 2; n_stages <= 3; n_stages++) {
-            struct grid *g = grid_open(&w, n_stages, &how, false, *state);
+            struct grid *g = grid_open(&w, n_stages, &how, false, &computing);
             assert_int_equal(workload_evaluate(w.f.training, w.f.param, 0, &want), RC_OK);
             for (int k = 0; k < n_stages; k++)
                 g->line[0][k].is_late = true;
@@ -549,7 +542,7 @@ static void stages_evaluate_as_the_whole(void **state)
     }
 }
 
-static void stages_have_the_bits_of_the_whole(void **state)
+UNIT_TEST_OF("pipeline", stages_have_the_bits_of_the_whole)
 {
     for (int i = 0; network_variants[i / 2].workload != NULL; i++) {
         const size_t n_parts = i % 2 ? 3 : 1; /* more than there are stages, and less */
@@ -560,7 +553,7 @@ static void stages_have_the_bits_of_the_whole(void **state)
             for (int way = 0; way < (n_parts > 1 ? 4 : 2); way++) { /* of one the schedules are one */
                 const struct pipeline_stage how = { .schedule = way < 2 ? SCHEDULE_GPIPE : SCHEDULE_1F1B,
                                                     .recomputes = way % 2 };
-                (void)check(&w, n_stages, how, false, *state);
+                (void)check(&w, n_stages, how, false, &computing);
             }
         whole_close(&w);
     }
@@ -571,18 +564,18 @@ static void stages_have_the_bits_of_the_whole(void **state)
 static const char *const sharded[] = { "lenet", "alexnet", "vgg16", "resnet8" };
 enum { N_SHARDED = sizeof sharded / sizeof *sharded };
 
-static void groups_have_the_gradients_of_the_whole(void **state)
+UNIT_TEST_OF("shard", groups_have_the_gradients_of_the_whole)
 {
     for (int i = 0; i < 2 * N_SHARDED; i++)
         for (int n_shards = 2; n_shards <= MOST_SHARDS; n_shards++) {
             struct whole w;
             whole_open(&w, network_variant_find(sharded[i / 2]), n_shards, i % 2 ? 3 : 1);
-            assert_int_equal(check(&w, 1, (struct pipeline_stage){ 0 }, false, *state), 1);
+            assert_int_equal(check(&w, 1, (struct pipeline_stage){ 0 }, false, &computing), 1);
             whole_close(&w);
         }
 }
 
-static void stages_of_shards_have_the_gradients_of_the_whole(void **state)
+UNIT_TEST_OF("stage_shard", stages_of_shards_have_the_gradients_of_the_whole)
 {
     int most_sharded = 0;
 
@@ -594,7 +587,7 @@ static void stages_of_shards_have_the_gradients_of_the_whole(void **state)
                                                     .recomputes = way / 2 };
                 struct whole w;
                 whole_open(&w, network_variant_find(sharded[i]), 2 + n_stages % 2, (size_t)(h % 3 + 1));
-                const int n = check(&w, n_stages, how, h % 2 == 1, *state);
+                const int n = check(&w, n_stages, how, h % 2 == 1, &computing);
                 most_sharded = n > most_sharded ? n : most_sharded;
                 whole_close(&w);
             }
@@ -603,25 +596,6 @@ static void stages_of_shards_have_the_gradients_of_the_whole(void **state)
 
 int main(int argc, char **argv)
 {
-    struct compute_backend backend = argc > 2 && strcmp(argv[2], "device") == 0 ? compute_fake_device : compute_cpu;
-    const struct CMUnitTest pipeline[] = { cmocka_unit_test_prestate(stages_have_the_bits_of_the_whole, &backend),
-                                           cmocka_unit_test_prestate(stages_evaluate_as_the_whole, &backend) };
-    const struct CMUnitTest shard[] = {
-        cmocka_unit_test(dense_layers_are_known),
-        cmocka_unit_test(shard_of_lenet_is_known),
-        cmocka_unit_test(shards_begin_with_values_of_the_whole),
-        cmocka_unit_test(shards_of_stages_are_known),
-        cmocka_unit_test_prestate(groups_have_the_gradients_of_the_whole, &backend),
-    };
-    const struct CMUnitTest both[] = { cmocka_unit_test_prestate(stages_of_shards_have_the_gradients_of_the_whole,
-                                                                 &backend) };
-
-    if (argc > 1 && strcmp(argv[1], "pipeline") == 0)
-        return cmocka_run_group_tests(pipeline, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "shard") == 0)
-        return cmocka_run_group_tests(shard, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "stage_shard") == 0)
-        return cmocka_run_group_tests(both, NULL, NULL);
-    fprintf(stderr, "usage: parallel_test pipeline|shard|stage_shard [device]\n");
-    return 2;
+    computing = argc > 2 && strcmp(argv[2], "device") == 0 ? compute_fake_device : compute_cpu;
+    return unit_run("parallel", argc > 1 ? argv[1] : "", NULL, NULL);
 }

@@ -4,13 +4,7 @@
  * models.M6 models.M7 models.M8).
  *   replay_test [MUTANT]
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "harness/base/suite/unit.h"
 #include "harness/compute/compute.h"
 #include "models/suite/profile_kit.h"
 #include "models/suite/replay_suite.h"
@@ -20,29 +14,26 @@ static void count_ns(void *arg, uint64_t ns)
     *(uint64_t *)arg += ns;
 }
 
-static void suite_holds(void **state)
+UNIT_TEST(suite_holds)
 {
     struct workload other;
     struct training_ops ops;
 
-    (void)state;
     assert_int_equal(replay_suite(&workload_replay, true), 0);
     assert_true(replay_mutant(&other, &ops, "none"));
     assert_int_equal(replay_suite(&other, true), 0);
 }
 
-static void micro_batches_take_their_time(void **state)
+UNIT_TEST(micro_batches_take_their_time)
 {
-    (void)state;
     assert_int_equal(replay_micro_batches_suite(&workload_replay, true), 0);
 }
 
-static void needs_a_profile(void **state)
+UNIT_TEST(needs_a_profile)
 {
     struct compute *c = NULL;
     struct training *t = NULL;
 
-    (void)state;
     assert_int_equal(compute_open(&c, &compute_hollow, NULL), RC_OK);
     const struct training_env env = { .compute = c, .max_batch = 8 };
     assert_int_equal(workload_open(&t, &workload_replay, &env), RC_INVAL);
@@ -52,7 +43,7 @@ static void needs_a_profile(void **state)
 }
 
 /* A batch whose time overflows uint64_t ns is refused; the largest that does not is played to the nanosecond. */
-static void too_long_is_refused(void **state)
+UNIT_TEST(too_long_is_refused)
 {
     struct profile *p = profile_kit_small();
     const uint64_t step_ns = p != NULL ? profile_step_ns(p) : 0, most = UINT64_MAX / (step_ns / 8 + 1);
@@ -62,7 +53,6 @@ static void too_long_is_refused(void **state)
     struct training *t = NULL;
     double loss;
 
-    (void)state;
     assert_non_null(p);
     assert_int_equal(compute_open(&c, &compute_hollow, &heard), RC_OK);
     struct training_env env = { .compute = c, .max_batch = most + 1, .profile = p };
@@ -107,7 +97,7 @@ static enum rc note_await(void *arg, struct segment s)
 
 /* models.M7: a layer's segments are awaited when the forward time of the layers before it has passed; in all, no other
  * time passes than without. At the profile's batch of 8 and at 4, rounded down. */
-static void awaits_are_spread_over_the_forward_pass(void **state)
+UNIT_TEST(awaits_are_spread_over_the_forward_pass)
 {
     static const uint64_t offset[] = { 0, 45, 50, 3050, 3062 };
     static const uint64_t before_ns[] = { 1009, 1009, 28021, 28021, 68030 }; /* pad; pad, c1 and pool; and c2 */
@@ -118,7 +108,6 @@ static void awaits_are_spread_over_the_forward_pass(void **state)
     struct training *t = NULL;
     double loss;
 
-    (void)state;
     assert_non_null(p);
     assert_int_equal(compute_open(&c, &compute_hollow, &heard), RC_OK);
     const struct training_env env = { .compute = c, .max_batch = 8, .profile = p };
@@ -158,7 +147,7 @@ static void clock_pass(void *arg, uint64_t ns)
 /* What writing gradients takes is taken off the time of their layer, then of those behind: the layers' 21001 ns, 80021,
  * 39012 (with pool's) and 503. The forward time, 78037 ns, passes whole.
  * Regression: writing the gradients came on top of the recorded times. */
-static void writing_takes_no_time_of_its_own(void **state)
+UNIT_TEST(writing_takes_no_time_of_its_own)
 {
     static const struct {
         uint64_t step_ns, passed_ns;
@@ -171,7 +160,6 @@ static void writing_takes_no_time_of_its_own(void **state)
     struct training *t = NULL;
     double loss;
 
-    (void)state;
     assert_non_null(p);
     assert_int_equal(compute_open(&c, &compute_cpu, &heard), RC_OK);
     const struct training_env env = { .compute = c, .max_batch = 8, .profile = p, .now_ns = read_clock };
@@ -186,26 +174,19 @@ static void writing_takes_no_time_of_its_own(void **state)
     profile_close(&p);
 }
 
-static void suite_catches(void **state)
+static const char *mutant_name;
+
+UNIT_TEST_OF("mutant", suite_catches)
 {
     struct workload mutant;
     struct training_ops ops;
 
-    assert_true(replay_mutant(&mutant, &ops, *state));
+    assert_true(replay_mutant(&mutant, &ops, mutant_name));
     assert_int_not_equal(replay_suite(&mutant, false), 0);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(suite_holds),
-        cmocka_unit_test(micro_batches_take_their_time),
-        cmocka_unit_test(needs_a_profile),
-        cmocka_unit_test(too_long_is_refused),
-        cmocka_unit_test(awaits_are_spread_over_the_forward_pass),
-        cmocka_unit_test(writing_takes_no_time_of_its_own),
-    };
-    const struct CMUnitTest mutant[] = { cmocka_unit_test_prestate(suite_catches, argc > 1 ? argv[1] : NULL) };
-
-    return argc > 1 ? cmocka_run_group_tests(mutant, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
+    mutant_name = argc > 1 ? argv[1] : NULL;
+    return unit_run("replay", mutant_name ? "mutant" : NULL, NULL, NULL);
 }
