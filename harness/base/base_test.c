@@ -16,6 +16,7 @@
 #include "harness/base/rc.h"
 #include "harness/base/rng.h"
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/text_files.h"
 #include "harness/base/suite/unit.h"
 #include "harness/base/text.h"
 
@@ -375,15 +376,6 @@ UNIT_TEST(marks_of_editors_are_dropped)
         assert_int_equal(text_drop_marks(text, strlen(text)), strlen(cases[i].left));
         assert_string_equal(text, cases[i].left);
     }
-}
-
-static void write_text(const char *path, const char *text)
-{
-    FILE *to = fopen(path, "w");
-
-    assert_non_null(to);
-    fputs(text, to);
-    fclose(to);
 }
 
 static void read_text(char *out, size_t n_bytes, const char *path)

@@ -10,16 +10,8 @@
 #include <unistd.h>
 
 #include "harness/base/folder.h"
+#include "harness/base/suite/text_files.h"
 #include "harness/base/suite/unit.h"
-
-static void write_text(const char *path, const char *text)
-{
-    FILE *to = fopen(path, "w");
-
-    assert_non_null(to);
-    fputs(text, to);
-    fclose(to);
-}
 
 /* What opening a folder has made goes with it, and nothing else.
  * Regression: a refused command left the parents of its --out. */

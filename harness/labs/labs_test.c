@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "data/dataset.h"
+#include "harness/base/suite/text_files.h"
 #include "harness/base/suite/unit.h"
 #include "harness/labs/lab.h"
 #include "harness/labs/ring_steps.h"
@@ -50,12 +51,7 @@ UNIT_TEST(least)
 
 static enum rc read_text(struct training_path *out, const char *text, char *path)
 {
-    const int fd = mkstemp(path);
-    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-
-    assert_non_null(f);
-    (void)fputs(text, f);
-    (void)fclose(f);
+    make_text(path, text);
     *out = (struct training_path){ .point = NULL };
     const enum rc rc = training_read(out, path);
     (void)unlink(path);

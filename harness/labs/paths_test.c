@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/suite/text_files.h"
 #include "harness/base/suite/unit.h"
 #include "harness/labs/curves.h"
 #include "harness/labs/momentum.h"
@@ -89,12 +90,7 @@ UNIT_TEST(momentum_is_found)
 
 static enum rc read_text(struct training_record *out, const char *text, char *path)
 {
-    const int fd = mkstemp(path);
-    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-
-    assert_non_null(f);
-    (void)fputs(text, f);
-    (void)fclose(f);
+    make_text(path, text);
     const enum rc rc = training_record_read(out, path);
     (void)unlink(path);
     return rc;

@@ -5,17 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/suite/text_files.h"
 #include "harness/base/suite/unit.h"
 #include "harness/labs/stage_spans.h"
 
 static enum rc read_text(struct stage_spans *out, const char *text, char *path)
 {
-    const int fd = mkstemp(path);
-    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-
-    assert_non_null(f);
-    (void)fputs(text, f);
-    (void)fclose(f);
+    make_text(path, text);
     const enum rc rc = stage_spans_read(out, path);
     (void)unlink(path);
     return rc;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness/base/folder.h"
+#include "harness/base/suite/text_files.h"
 #include "harness/base/suite/unit.h"
 
 /* printf abc | sha256sum */
@@ -21,10 +22,7 @@ static void write_file(const char *dir, const char *name, const char *text)
     char path[PATH_BYTES];
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *to = fopen(path, "w");
-    assert_non_null(to);
-    assert_true(fputs(text, to) >= 0);
-    assert_int_equal(fclose(to), 0);
+    write_text(path, text);
 }
 
 static void digest_is(const char *dir, const char *name, const char *expected)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/base/rc.h"
+#include "harness/base/suite/text_files.h"
 #include "harness/base/suite/unit.h"
 #include "harness/train/bound.h"
 #include "harness/train/suite/train_kit.h"
@@ -79,15 +80,6 @@ static const char profile[] =
 
 enum { BATCH = 5, N_ELEMS = 1000000, LATENCY_NS = 1000 };
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *to = fopen(path, "w");
-
-    assert_non_null(to);
-    assert_true(fputs(text, to) >= 0);
-    assert_int_equal(fclose(to), 0);
-}
-
 struct simulated {
     struct train_summary summary;
     struct train_limits limits;
@@ -105,9 +97,9 @@ static struct simulated simulate(const char *options, long compute_ns)
     assert_non_null(mkdtemp(folder));
     snprintf(path[0], sizeof path[0], "%s/cluster", folder);
     snprintf(path[1], sizeof path[1], "%s/profile", folder);
-    write_file(path[0], cluster);
+    write_text(path[0], cluster);
     snprintf(text, sizeof text, profile, compute_ns / 4, compute_ns - compute_ns / 4);
-    write_file(path[1], text);
+    write_text(path[1], text);
     snprintf(words, sizeof words, "--world sim --compute hollow --cluster %s --profile %s --steps 6 %s", path[0],
              path[1], options);
     if (kit_prepare(&job, words) != RC_OK)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness/base/suite/names.h"
+#include "harness/base/suite/text_files.h"
 #include "harness/base/suite/unit.h"
 #include "harness/world/tcp/gang.h"
 #include "harness/world/tcp/launch.h"
@@ -208,11 +209,7 @@ UNIT_TEST(the_environment_tells)
 
 static void write_file(const char *path, const char *text, mode_t mode)
 {
-    FILE *f = fopen(path, "w");
-
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    write_text(path, text);
     assert_int_equal(chmod(path, mode), 0);
 }
 

@@ -3,21 +3,16 @@
  * world_threads_test.c world|tasks|shares [mutants] - the suites of worlds, tasks and shares in threads, and their
  * mutants; how a world of threads ends: world.W4, W5, K5, H6, H7; cores of ranks and tasks; and kinds of pages.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "harness/base/host_memory.h"
+#include "harness/base/suite/unit.h"
 #include "harness/world/cores.h"
 #include "harness/world/share.h"
 #include "harness/world/share_block.h"
@@ -75,11 +70,10 @@ out:
     return rc;
 }
 
-static void suite_passes(void **state)
+UNIT_TEST_OF("suite", suite_passes)
 {
     static const int n_ranks[] = { 1, 2, 3, 5, 8 };
 
-    (void)state;
     for (int i = 0; i < (subject == WORLD ? 5 : 3); i++) {
         atomic_int n_failures = 0;
         assert_int_equal(world_run(&world_threads, &plain, n_ranks[i], suite_body, &n_failures), RC_OK);
@@ -115,9 +109,8 @@ static bool is_caught(const struct trial *t)
     return t->n_failures > 0 && strcmp(t->failed_case, t->mutant->failed_case) == 0;
 }
 
-static void suite_catches_mutants(void **state)
+UNIT_TEST_OF("mutants", suite_catches_mutants)
 {
-    (void)state;
     for (const struct suite_mutant *m = of[subject].mutants(); m->name; m++) {
         struct trial trial = { .mutant = m };
         print_message("mutant %s\n", m->name);
@@ -137,9 +130,8 @@ static void suite_catches_mutants(void **state)
 /* --- ends, and cores of ranks --- */
 
 /* world.W4, W5 */
-static void an_end_ends_every_wait(void **state)
+UNIT_TEST_OF("world", an_end_ends_every_wait)
 {
-    (void)state;
     ends_are_told(&world_threads, &plain);
 }
 
@@ -158,11 +150,10 @@ static enum rc binding_body(struct world *w, void *arg)
 
 /* Workers get equal shares, the others one core each of what is left if it suffices; where there are too few cores
  * nobody is bound. */
-static void cores_are_shared_equally(void **state)
+UNIT_TEST_OF("world", cores_are_shared_equally)
 {
     const int n_cores = cores_allowed_count();
 
-    (void)state;
     for (int n_bound = 1; n_bound <= 4; n_bound++) {
         const struct world_opts opts = { .bind_cores = true, .n_bound_ranks = n_bound };
         struct binding binding = { { -1, -1, -1, -1 }, false };
@@ -189,11 +180,10 @@ static enum rc guests_body(struct world *w, void *arg)
 }
 
 /* Those that share cores run on the workers', in turn, and take none away from them. */
-static void guests_have_the_cores_of_workers(void **state)
+UNIT_TEST_OF("world", guests_have_the_cores_of_workers)
 {
     const int n_cores = cores_allowed_count();
 
-    (void)state;
     for (int n_bound = 1; n_bound <= 3; n_bound++) {
         const struct world_opts opts = { .bind_cores = true, .n_bound_ranks = n_bound, .shares_cores = true };
         struct guests guests = { 0 };
@@ -212,14 +202,13 @@ static void guests_have_the_cores_of_workers(void **state)
 }
 
 /* A world without a body: one rank, this thread; its failure is told when it is closed. */
-static void one_rank_is_opened(void **state)
+UNIT_TEST_OF("world", one_rank_is_opened)
 {
     const struct world_opts opts = { .one_thread = true };
     const struct world_opts watched = { .stall = { .abort_ns = 1 } };
     struct world *w = NULL;
     int in = 7, out = 0;
 
-    (void)state;
     assert_int_equal(world_open(&w, &world_threads, &watched), RC_UNSUPPORTED);
     assert_null(w);
     for (int i = 0; i < 2; i++) {
@@ -241,9 +230,8 @@ static void one_rank_is_opened(void **state)
 /* --- tasks --- */
 
 /* world.K5, W5 */
-static void tasks_of_others_are_told(void **state)
+UNIT_TEST_OF("tasks", tasks_of_others_are_told)
 {
-    (void)state;
     ends_are_told_to_tasks(&world_threads, &plain);
 }
 
@@ -289,11 +277,10 @@ static void expect_cores_of_tasks(const struct world_opts *opts, int n_ranks, in
 }
 
 /* An equal part of the cores to each of n ranks; one to each; one to each of n workers, and to a server. */
-static void tasks_run_where_they_are_told(void **state)
+UNIT_TEST_OF("tasks", tasks_run_where_they_are_told)
 {
     const int n_cores = cores_allowed_count();
 
-    (void)state;
     for (int n = 1; n <= n_cores; n++) {
         const struct world_opts part = { .bind_cores = true }, one = { .bind_cores = true, .n_threads = 1 };
         const struct world_opts served = { .bind_cores = true, .n_bound_ranks = n, .n_threads = 1 };
@@ -341,9 +328,8 @@ out:
     return rc;
 }
 
-static void a_failure_ends_waits_and_takes_no_memory(void **state)
+UNIT_TEST_OF("shares", a_failure_ends_waits_and_takes_no_memory)
 {
-    (void)state;
     for (int end = RETURNS; end <= DIES; end++)
         for (int where = IN_WAIT; where <= IN_OPEN; where++) {
             struct share_fault fault = { .end = end, .where = where };
@@ -356,12 +342,11 @@ static void a_failure_ends_waits_and_takes_no_memory(void **state)
 }
 
 /* world.H7: a run leaves nothing mapped, even where a rank died with a share open. */
-static void a_run_leaves_nothing(void **state)
+UNIT_TEST_OF("shares", a_run_leaves_nothing)
 {
     struct share_fault fault = { .end = DIES };
     unsigned char resident[3 * HUGE_PAGE_BYTES / 4096];
 
-    (void)state;
     (void)!world_run(&world_threads, &plain, 3, share_fault_body, &fault);
     for (int r = 0; r < 3; r++) {
         assert_non_null(fault.block[r]);
@@ -395,12 +380,11 @@ static size_t address_bytes(void)
 
 /* world.H3: each block would fit, but not all. The limit leaves less than this machine has, so that what other
  * processes take or give back does not matter, and nothing much is taken where this is overlooked. */
-static void there_must_be_room_for_all_blocks(void **state)
+UNIT_TEST_OF("shares", there_must_be_room_for_all_blocks)
 {
     enum { LEFT_BYTES = 1280 << 20 };
     struct rlimit old, tight;
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
     tight = (struct rlimit){ address_bytes() + LEFT_BYTES, old.rlim_max };
     assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
@@ -450,9 +434,8 @@ out:
 }
 
 /* Which pages there are, not which were asked for. */
-static void pages_are_reported(void **state)
+UNIT_TEST_OF("shares", pages_are_reported)
 {
-    (void)state;
     assert_int_equal(world_run(&world_threads, &plain, 1, pages_body, NULL), RC_OK);
     assert_string_equal(pages_text(PAGES_TRANSPARENT), "transparent huge");
     assert_string_equal(pages_text(PAGES_HUGETLB), "hugetlb");
@@ -461,34 +444,9 @@ static void pages_are_reported(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest mutants[] = { cmocka_unit_test(suite_catches_mutants) };
-    const struct CMUnitTest worlds[] = {
-        cmocka_unit_test(suite_passes),
-        cmocka_unit_test(an_end_ends_every_wait),
-        cmocka_unit_test(cores_are_shared_equally),
-        cmocka_unit_test(guests_have_the_cores_of_workers),
-        cmocka_unit_test(one_rank_is_opened),
-    };
-    const struct CMUnitTest tasks[] = {
-        cmocka_unit_test(suite_passes),
-        cmocka_unit_test(tasks_of_others_are_told),
-        cmocka_unit_test(tasks_run_where_they_are_told),
-    };
-    const struct CMUnitTest shares[] = {
-        cmocka_unit_test(suite_passes),
-        cmocka_unit_test(a_failure_ends_waits_and_takes_no_memory),
-        cmocka_unit_test(a_run_leaves_nothing),
-#ifdef HAS_TIGHT_LIMITS
-        cmocka_unit_test(there_must_be_room_for_all_blocks),
-#endif
-        cmocka_unit_test(pages_are_reported),
-    };
-
     for (subject = WORLD; argc > 1 && subject < SHARES && strcmp(argv[1], of[subject].name) != 0;)
         subject++;
-    if (argc > 2 && strcmp(argv[2], "mutants") == 0)
-        return cmocka_run_group_tests(mutants, NULL, NULL);
-    if (subject == WORLD)
-        return cmocka_run_group_tests(worlds, NULL, NULL);
-    return subject == TASKS ? cmocka_run_group_tests(tasks, NULL, NULL) : cmocka_run_group_tests(shares, NULL, NULL);
+    if (argc > 2)
+        return unit_run(of[subject].name, argv[2], NULL, NULL);
+    return unit_run(of[subject].name, "suite", NULL, NULL) || unit_run(of[subject].name, of[subject].name, NULL, NULL);
 }
