@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xfer_queue.h - queues of what is linked by a member `next`, oldest first; and one of transfers. Private to transports,
- * and to those that hold transfers back. Cannot fail. */
+/* xfer_queue.h - queues of what is linked by a member `next`, oldest first; and one of transfers. Private to
+ * transports, and to those that hold transfers back. Cannot fail. */
 #ifndef HARNESS_NET_XFER_QUEUE_H
 #define HARNESS_NET_XFER_QUEUE_H
 

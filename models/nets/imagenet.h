@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* imagenet.h - what networks for ImageNet have in common: three channels, 1000 classes, and by default a short run with a
- * batch that has room in small memory: it is for the time of a step. */
+/* imagenet.h - what networks for ImageNet have in common: three channels, 1000 classes, and by default a short run with
+ * a batch that has room in small memory: it is for the time of a step. */
 #ifndef MODELS_NETS_IMAGENET_H
 #define MODELS_NETS_IMAGENET_H
 
