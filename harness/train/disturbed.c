@@ -50,29 +50,39 @@ static bool on_same_machine(const struct train_rank_info *a, const struct train_
     return strcmp(a->host, b->host) == 0;
 }
 
+/* The ranks of all stages, or of the run: *n_ranks of them, in stages one after another. */
+static const struct train_rank_info *all_ranks(int *n_ranks, const struct train_result *r)
+{
+    *n_ranks = r->n_stages > 0 ? r->n_stages * r->n_ranks : r->n_ranks;
+    return r->n_stages > 0 ? r->stage_rank : r->rank;
+}
+
 /* Numbers of processes are equal on different hosts. */
-static bool is_first_of_process(const struct train_result *r, int i)
+static bool is_first_of_process(const struct train_rank_info *rank, int i)
 {
     for (int k = 0; k < i; k++)
-        if (r->rank[k].process == r->rank[i].process && strcmp(r->rank[k].host, r->rank[i].host) == 0)
+        if (rank[k].process == rank[i].process && strcmp(rank[k].host, rank[i].host) == 0)
             return false;
     return true;
 }
 
-struct disturbance disturbance_of_rank(const struct train_job *job, const struct train_result *r, int i)
+/* Of the machine of *of. */
+static struct disturbance disturbance_of(const struct train_job *job, const struct train_result *r,
+                                         const struct train_rank_info *of)
 {
     const struct window_load *host = NULL;
     double own_cores = 0;
-    int n_used_cores = 0;
+    int n_used_cores = 0, n_ranks;
+    const struct train_rank_info *rank = all_ranks(&n_ranks, r);
 
     if (is_virtual(job))
         return DISTURBANCE_NOT_KNOWN;
-    for (int k = 0; k < r->n_ranks; k++) {
-        const struct window_load *load = &r->rank[k].load;
-        if (!on_same_machine(&r->rank[k], &r->rank[i]))
+    for (int k = 0; k < n_ranks; k++) {
+        const struct window_load *load = &rank[k].load;
+        if (!on_same_machine(&rank[k], of))
             continue;
-        n_used_cores += k < r->n_workers ? r->n_threads : 1;
-        own_cores += is_first_of_process(r, k) ? load->own_cores : 0;
+        n_used_cores += k % r->n_ranks < r->n_workers ? r->n_threads : 1;
+        own_cores += is_first_of_process(rank, k) ? load->own_cores : 0;
         if (!host && load->n_host_cores > 0)
             host = load;
     }
@@ -81,13 +91,20 @@ struct disturbance disturbance_of_rank(const struct train_job *job, const struct
     return disturbance_of_host(host, own_cores, n_used_cores < host->n_host_cores ? n_used_cores : host->n_host_cores);
 }
 
+struct disturbance disturbance_of_rank(const struct train_job *job, const struct train_result *r, int i)
+{
+    return disturbance_of(job, r, &r->rank[i]);
+}
+
 struct disturbance disturbance_of_run(const struct train_job *job, const struct train_result *r)
 {
     struct disturbance worst = DISTURBANCE_NOT_KNOWN;
+    int n_ranks;
+    const struct train_rank_info *rank = all_ranks(&n_ranks, r);
 
-    for (int i = 0; i < r->n_ranks; i++)
-        if (r->rank[i].load.n_host_cores > 0) {
-            const struct disturbance d = disturbance_of_rank(job, r, i);
+    for (int i = 0; i < n_ranks; i++)
+        if (rank[i].load.n_host_cores > 0) {
+            const struct disturbance d = disturbance_of(job, r, &rank[i]);
             worst = disturbance_worse(&worst, &d);
         }
     return worst;

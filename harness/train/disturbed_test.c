@@ -114,6 +114,32 @@ UNIT_TEST(a_process_counts_once)
     made_free(&m);
 }
 
+/* Two stages, each a process of a worker with 4 threads: both use cores, and neither is one of the others. */
+UNIT_TEST(all_stages_are_of_the_run)
+{
+    static const struct disturbance all = { 0.02, 0.6, 0.92 / 8, 0.1 + 0.09 / 8, 2e9 };
+    struct train_rank_info stage_rank[2] = { { .process = 0 } };
+    struct made_run m;
+
+    made_single(&m);
+    set_rank(&stage_rank[0], "a", "", 7, &(struct window_load){ 2, 1.5, 16, 3, 0.02, 2e9 });
+    set_rank(&stage_rank[1], "a", "", 8, &(struct window_load){ 2, 0.9, 0, 0, 0, 0 });
+    struct train_result of_second = m.result;
+    of_second.n_stages = 2;
+    of_second.stage_rank = stage_rank;
+    of_second.rank = &stage_rank[1];
+    const struct disturbance run = disturbance_of_run(&m.job, &of_second),
+                             second = disturbance_of_rank(&m.job, &of_second, 0);
+    for (int i = 0; i < 2; i++) {
+        const struct disturbance *d = i == 0 ? &run : &second;
+
+        assert_true(fabs(d->others_cores - all.others_cores) < 1e-12);
+        assert_true(fabs(d->taken_ratio - all.taken_ratio) < 1e-12);
+        assert_true(fabs(d->taken_limit_ratio - all.taken_limit_ratio) < 1e-12);
+    }
+    made_free(&m);
+}
+
 /* Two host names, one kernel: the other's rank is none of the others. Both ask; the first's figures count. Processes
  * have a number for each host. */
 UNIT_TEST(namespaces_of_one_machine_are_one)
