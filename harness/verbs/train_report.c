@@ -327,6 +327,9 @@ static void print_efficiency(struct table *t, const struct train_job *job, const
         snprintf(text, sizeof text, "not known: steps with and without exchange take turns");
     else if (job->opts.shard_dense > 1)
         snprintf(text, sizeof text, "not known: no worker has all of the network to compute alone");
+    else if (job->batch_of && !global_batch_is_shared(job))
+        snprintf(text, sizeof text,
+                 "not known: workers have different batches, and one worker alone is measured with that of worker 0");
     else if (!isfinite(global_batch_is_shared(job) ? ratio : s->efficiency_ratio))
         snprintf(text, sizeof text, "not known: no time passed in the steps of this run, or of one worker alone");
     else if (job->opts.stages > 1)

@@ -311,6 +311,20 @@ UNIT_TEST(a_disturbed_machine_is_told)
     made_free(&m);
 }
 
+/* One worker alone is measured with one of the batches only. */
+UNIT_TEST(unequal_batches_have_no_efficiency)
+{
+    size_t batch[] = { 6, 8 };
+    struct made_run m;
+
+    made_ps(&m);
+    m.job.batch_of = batch;
+    assert_row(&m, "efficiency",
+               "not known: workers have different batches, and one worker alone is measured with that of worker 0");
+    m.job.batch_of = NULL;
+    made_free(&m);
+}
+
 /* Strong scaling: the batch of all is told, and no efficiency, for which one worker with all of it is not measured. */
 UNIT_TEST(a_global_batch_is_told)
 {
