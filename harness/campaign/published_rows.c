@@ -30,6 +30,7 @@ enum column {
     CONSISTENCY,
     TRANSPORT,
     GRADIENTS,
+    PRECISION,
     CLUSTER,
     SYSTEM,
     GPUS_PER_HOST,
@@ -47,16 +48,21 @@ static const double MOST_EFFICIENCY = 1.5;
 
 enum { MAX_FIELDS = 64, MAX_BATCH = 1 << 20, SHOWN_BYTES = 64 };
 
-static const char *const column_name[N_COLUMNS + 1] = { "model",      "gpus",          "mode",
-                                                        "efficiency", "images_per_s",  "images_per_s_per_gpu",
-                                                        "servers",    "placement",     "consistency",
-                                                        "transport",  "gradients",     "cluster",
-                                                        "system",     "gpus_per_host", "one_gpu_images_per_s",
-                                                        "batch",      "counted",       "table",
-                                                        "source",     "note",          NULL };
-static const char all_columns[] = "model, gpus, mode, efficiency, images_per_s, images_per_s_per_gpu, servers, "
-                                  "placement, consistency, transport, gradients, cluster, system, gpus_per_host, "
-                                  "one_gpu_images_per_s, batch, counted, table, source, note";
+static const char *const column_name[N_COLUMNS + 1] = { "model",         "gpus",
+                                                        "mode",          "efficiency",
+                                                        "images_per_s",  "images_per_s_per_gpu",
+                                                        "servers",       "placement",
+                                                        "consistency",   "transport",
+                                                        "gradients",     "precision",
+                                                        "cluster",       "system",
+                                                        "gpus_per_host", "one_gpu_images_per_s",
+                                                        "batch",         "counted",
+                                                        "table",         "source",
+                                                        "note",          NULL };
+static const char all_columns[] =
+    "model, gpus, mode, efficiency, images_per_s, images_per_s_per_gpu, servers, "
+    "placement, consistency, transport, gradients, precision, cluster, system, gpus_per_host, "
+    "one_gpu_images_per_s, batch, counted, table, source, note";
 
 struct reader { /* of a file */
     struct published_rows rows;
@@ -182,7 +188,7 @@ static enum rc take_mode(const struct reader *r, struct published_row *row, cons
             row->mode = mode == ROW_PS_ASYNC ? ROW_PS : mode;
             return RC_OK;
         }
-    return wrong(r, MODE, given, "ring, allreduce, ps, ps-sync, ps-async, none or single");
+    return wrong(r, MODE, given, "ring, allreduce, halving-doubling, tree, ps, ps-sync, ps-async, none or single");
 }
 
 /* A number as spreadsheet programs write it: where commas do not separate, one may be the decimal point. */
@@ -329,6 +335,7 @@ static enum rc take_terms(const struct reader *r, struct published_row *row, cha
 {
     static const char *const protocols[] = { "", "rdma", "tcp", "grpc", "bare", NULL };
     static const char *const gradients[] = { "", "fp32", "fp16", "bf16", NULL };
+    static const char *const precisions[] = { "", "fp32", "tf32", "bf16", "fp16", "fp8", NULL };
     static const char *const yes_no[] = { "", "yes", "no", NULL };
     enum rc rc;
 
@@ -337,6 +344,8 @@ static enum rc take_terms(const struct reader *r, struct published_row *row, cha
     TRY(take_choice(r, GRADIENTS, field_of(r, field, GRADIENTS), gradients, "fp32, fp16, bf16 or nothing"));
     if (strcmp(field_of(r, field, GRADIENTS), "fp32") != 0)
         TRY(take_text(r, row->gradients, sizeof row->gradients, GRADIENTS, field_of(r, field, GRADIENTS)));
+    TRY(take_choice(r, PRECISION, field_of(r, field, PRECISION), precisions, "fp32, tf32, bf16, fp16, fp8 or nothing"));
+    TRY(take_text(r, row->precision, sizeof row->precision, PRECISION, field_of(r, field, PRECISION)));
     TRY(take_text(r, row->cluster, sizeof row->cluster, CLUSTER, field_of(r, field, CLUSTER)));
     TRY(take_system(r, row, field_of(r, field, SYSTEM)));
     TRY(take_int(r, &row->n_gpus_per_host, GPUS_PER_HOST, field_of(r, field, GPUS_PER_HOST), 1, ROW_MAX_GPUS));
@@ -520,24 +529,47 @@ out:
 static bool is_baseline_of(const struct published_row *one, const struct published_row *row)
 {
     return one->n_gpus == 1 && !isnan(one->images_per_s) && strcmp(one->model, row->model) == 0 &&
-           strcmp(one->cluster, row->cluster) == 0 && strcmp(one->table, row->table) == 0 && one->batch == row->batch;
+           strcmp(one->cluster, row->cluster) == 0 && strcmp(one->table, row->table) == 0 &&
+           strcmp(one->precision, row->precision) == 0 && one->batch == row->batch;
 }
 
-/* The rate of one GPU of a row that brings none: that of a row of 1 GPU, best of the same mode, or of none. NaN: there
- * is no such row. */
-static double baseline_of(const struct published_rows *p, const struct published_row *row)
+/* How well a row of 1 GPU fits: first by its mode, then by other terms that both have. */
+static int fit_of(const struct published_row *one, const struct published_row *row)
 {
-    int best = 0;
-    double rate = NAN;
+    const int mode = one->mode == row->mode ? 2 : one->mode == ROW_NONE ? 1 : 0;
+    const int others = (strcmp(one->reducer, row->reducer) == 0) + (strcmp(one->gradients, row->gradients) == 0) +
+                       (strcmp(one->transport, row->transport) == 0) + (one->system == row->system) +
+                       (strcmp(one->placement, row->placement) == 0) +
+                       (strcmp(one->consistency, row->consistency) == 0) + (one->n_servers == row->n_servers);
 
-    for (size_t i = 0; i < p->n_rows; i++) {
-        const int fit = p->row[i].mode == row->mode ? 3 : p->row[i].mode == ROW_NONE ? 2 : 1;
-        if (fit > best && is_baseline_of(&p->row[i], row)) {
-            best = fit;
-            rate = p->row[i].images_per_s;
-        }
+    return 1 + 8 * mode + others;
+}
+
+/* The rate of one GPU of a row that brings none: that of the row of 1 GPU that fits best. NaN: there is none. RC_INVAL:
+ * several with different rates fit best. */
+static enum rc find_baseline(struct reader *r, struct published_row *row)
+{
+    const struct published_row *best = NULL, *other = NULL;
+
+    for (size_t i = 0; i < r->rows.n_rows; i++) {
+        const struct published_row *one = &r->rows.row[i];
+        if (!is_baseline_of(one, row))
+            continue;
+        const int more = best ? fit_of(one, row) - fit_of(best, row) : 1;
+        if (more > 0)
+            other = NULL;
+        else if (more == 0 && one->images_per_s != best->images_per_s)
+            other = one;
+        best = more > 0 ? one : best;
     }
-    return rate;
+    if (other)
+        return rc_raise(
+            RC_INVAL,
+            "%s:%d: one_gpu_images_per_s: is \"\", and lines %d and %d have two rates of 1 GPU; give the rate, "
+            "or tell the rows apart by precision, gradients, batch or table",
+            r->rows.path, row->line, best->line, other->line);
+    row->one_gpu_images_per_s = best ? best->images_per_s : NAN;
+    return RC_OK;
 }
 
 /* Efficiencies of rows that have images per second. */
@@ -545,14 +577,15 @@ static enum rc find_efficiencies(struct reader *r)
 {
     for (size_t i = 0; i < r->rows.n_rows; i++) {
         struct published_row *row = &r->rows.row[i];
-        if (isnan(row->one_gpu_images_per_s))
-            row->one_gpu_images_per_s = baseline_of(&r->rows, row);
+        if (isnan(row->one_gpu_images_per_s) && find_baseline(r, row) != RC_OK)
+            return RC_INVAL;
         if (!isnan(row->efficiency_ratio))
             continue;
         r->line = row->line;
         if (isnan(row->one_gpu_images_per_s))
             return wrong(r, RATE, "",
-                         "the rate of one GPU, or a row of 1 GPU with the same model, cluster, table and batch");
+                         "the rate of one GPU, or a row of 1 GPU with the same model, cluster, table, precision and "
+                         "batch");
         row->efficiency_ratio = row->images_per_s / (row->n_gpus * row->one_gpu_images_per_s);
         if (row->efficiency_ratio > MOST_EFFICIENCY)
             return rc_raise(RC_INVAL,

@@ -8,11 +8,12 @@
  *                                   allreduce algorithm (ring, allreduce-ring), or ps-sync (also ps), ps-async
  *   efficiency                      a ratio, 1: no loss. Or one of:
  *   images_per_s, images_per_s_per_gpu   of all GPUs, or of each. Efficiency is this over gpus times the rate of one
- *                                   GPU: one_gpu_images_per_s, or the row of 1 GPU with the same model, cluster, table
- *                                   and batch (best of the same mode, or of none)
+ *                                   GPU: one_gpu_images_per_s, or the row of 1 GPU with the same model, cluster, table,
+ *                                   precision and batch (best of the same mode, or of none; then of equal terms)
  *   servers                         for a row of ps: their number, required there; elsewhere empty or 0
  *   placement, consistency          for a row of ps, as in gradmark train; empty: --placement, --consistency
  *   gradients                       fp32 (also empty), fp16, bf16: how they are sent
+ *   precision                       of computing: fp32, tf32, bf16, fp16, fp8; empty: not given
  *   gpus_per_host                   empty: as the cluster says
  *   transport                       rdma, tcp, grpc, bare; empty: for ps that of --ps-transport, else the cluster's
  *   cluster                         a preset or file; empty: --cluster
@@ -55,6 +56,7 @@ struct published_row {
     char placement[ROW_WORD_BYTES], consistency[ROW_WORD_BYTES]; /* "": not given */
     char transport[8];                                           /* "": not given */
     char gradients[8];                                           /* "fp16"; "": fp32 */
+    char precision[8];                                           /* of computing; "": not given */
     char cluster[ROW_CLUSTER_BYTES];                             /* "": not given */
     const struct published_system *system;                       /* NULL: not given */
     double efficiency_ratio;                                     /* given, or from images_per_s */

@@ -244,7 +244,7 @@ UNIT_TEST(wrong_tables_are_named)
         { "gpus,mode,efficiency\n1,ring,1\n", ":1: there is no column model, which is needed" },
         { "\"model,gpus\n",
           ":1: is no head; use the names of columns: model, gpus, mode, efficiency, images_per_s, "
-          "images_per_s_per_gpu, servers, placement, consistency, transport, gradients, cluster, system, "
+          "images_per_s_per_gpu, servers, placement, consistency, transport, gradients, precision, cluster, system, "
           "gpus_per_host, one_gpu_images_per_s, batch, counted, table, source, note" },
         { HEAD "m,4,ring,0.5\n", ":2: has 4 fields; use 5, as the head has" },
         { HEAD "m,4,ring,,0.5,\n", ":2: has 6 fields; use 5, as the head has" },
@@ -255,8 +255,8 @@ UNIT_TEST(wrong_tables_are_named)
         { HEAD "m,,ring,,0.5\n", ":2: gpus: is \"\"; use a whole number from 1 to 8192" },
         { HEAD "m,8193,ring,,0.5\n", ":2: gpus: is \"8193\"; use a whole number from 1 to 8192" },
         { HEAD "m,1.5,ring,,0.5\n", ":2: gpus: is \"1.5\"; use a whole number from 1 to 8192" },
-        { HEAD "m,4,rings,,0.5\n",
-          ":2: mode: is \"rings\"; use ring, allreduce, ps, ps-sync, ps-async, none or single" },
+        { HEAD "m,4,rings,,0.5\n", ":2: mode: is \"rings\"; use ring, allreduce, halving-doubling, tree, ps, ps-sync, "
+                                   "ps-async, none or single" },
         { HEAD "m,4,allreduce-,,1\n", ":2: mode: is \"allreduce-\"; use ring, allreduce" },
         { HEAD "m,4,ps-ring,1,1\n", ":2: mode: is \"ps-ring\"; use ring, allreduce" },
         { HEAD "m,4,ring,,-0.5\n",
