@@ -177,7 +177,7 @@ static enum rc write_results(struct sweep *s, bool is_complete, struct record **
     fputc('\n', to);
     TRY(campaign_print_short(c, table_print, to));
     campaign_print_short_marks(c, to);
-    sweep_tell_tuning(s, to);
+    TRY(sweep_tell_tuning(s, to));
     TRY(print_notes(s, is_complete, to));
     kept = campaign_keep_verdicts(c);
     if (charts && kept == RC_OK)

@@ -178,7 +178,7 @@ enum rc sweep_plan_tuning(struct sweep *s) MUST_CHECK;
  * afterwards. */
 enum rc sweep_tune(struct sweep *s, struct world *w) MUST_CHECK;
 /* Print what was tried and chosen; nothing if nothing was tuned. */
-void sweep_tell_tuning(const struct sweep *s, FILE *to);
+enum rc sweep_tell_tuning(const struct sweep *s, FILE *to) MUST_CHECK;
 void sweep_tuning_free(struct sweep *s);
 /* Make the folder of the campaign, and choose the files that launches write. RC_INVAL as campaign_open(). Then call
  * sweep_write_manifest() (begun.h). */

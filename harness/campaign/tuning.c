@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/campaign/command_line.h"
 #include "harness/measure/sorted.h"
@@ -421,14 +422,21 @@ static void tell_point(const struct sweep *s, size_t i, FILE *to)
     fprintf(to, "\n");
 }
 
-void sweep_tell_tuning(const struct sweep *s, FILE *to)
+enum rc sweep_tell_tuning(const struct sweep *s, FILE *to)
 {
+    struct terminal_text text = { .lines = NULL };
+    enum rc rc;
+
     if (s->tuning.n_done < s->tuning.n_trials || s->tuning.n_trials == 0)
-        return;
-    fprintf(to,
+        return RC_OK;
+    TRY(terminal_text_open(&text));
+    fprintf(text.lines,
             "\nrates chosen before, by the least mean loss at the end of %d short launches, from seeds of their own:\n",
             TUNING_SEEDS);
     for (size_t i = 0; i < s->campaign.n_points; i++)
         if (is_tuned(s, &s->campaign.point[i]) && s->tuning.trial[i][0].is_kept)
-            tell_point(s, i, to);
+            tell_point(s, i, text.lines);
+    TRY(terminal_text_close(&text, to));
+out:
+    return rc;
 }

@@ -89,8 +89,12 @@ static void assert_told(const struct sweep *s, const char *expected)
     struct printed p;
 
     printed_begin(&p);
-    sweep_tell_tuning(s, p.to);
+    assert_int_equal(sweep_tell_tuning(s, p.to), RC_OK);
     char *text = printed_end(&p);
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+        assert_in_range(end - line, 0, 100);
+    for (char *at; (at = strstr(text, "\n  "));) /* a line was broken here */
+        memmove(at + 1, at + 3, strlen(at + 3) + 1), *at = ' ';
     assert_string_equal(text, expected);
     free(text);
 }

@@ -170,7 +170,7 @@ static void print_key(const struct cluster *c, const struct cluster_sources *sou
     char value[64];
 
     cluster_key_format(c, key, value, sizeof value);
-    printf("%s%-26s %s %s\n", title, k->name, value, k->unit);
+    printf("%s%-26s %s%s%s\n", title, k->name, value, k->unit[0] ? " " : "", k->unit);
     print_deeper("    %s%s%s", k->meaning, cluster_key_matters(c, key) ? "" : "; without effect here: needs ",
                  cluster_key_matters(c, key) ? "" : k->only);
     print_deeper("    %s%s", sources->text[key][0] ? "source: " : "source: none given", sources->text[key]);
