@@ -465,6 +465,39 @@ static void print_parts(const struct table *t, FILE *to, const size_t *width, si
     }
 }
 
+static bool is_alike(const struct table *t, size_t a, size_t b, size_t n_columns)
+{
+    for (size_t i = 0; i < n_columns; i++)
+        if (strcmp(cell_text(t, a, i), cell_text(t, b, i)) != 0)
+            return false;
+    return true;
+}
+
+static bool tells_rows_apart(const struct table *t, size_t n_columns)
+{
+    for (size_t a = 0; a < t->n_rows; a++)
+        for (size_t b = 0; b < a; b++)
+            if (t->row[a].cell && t->row[b].cell && is_alike(t, a, b, n_columns))
+                return false;
+    return true;
+}
+
+/* The first columns that tell rows apart; if they take more than half of a line, the first column alone. */
+static size_t find_keys(const struct table *t, const size_t *width, size_t n_most)
+{
+    size_t n_columns = 0;
+
+    for (size_t n = 1; n < t->n_columns; n++) {
+        n_columns += width[n - 1] + GAP_COLUMNS;
+        if (2 * n_columns > n_most)
+            return 1;
+        if (tells_rows_apart(t, n))
+            return n;
+    }
+    return 1;
+}
+
+/* n_keys 0: of its own choice. */
 static enum rc print_fitting(const struct table *t, size_t n_keys, bool breaks, FILE *to)
 {
     const size_t n_most = (size_t)terminal_line_columns(to);
@@ -474,10 +507,11 @@ static enum rc print_fitting(const struct table *t, size_t n_keys, bool breaks, 
     if (is_diverted(to))
         return print_diverted(t);
     TRY(begin_print(&width, t));
-    if (set_widths(t, width, BREAK_NOTHING) <= n_most || (breaks && fit(t, width, n_most)) || n_keys >= t->n_columns)
+    if (set_widths(t, width, BREAK_NOTHING) <= n_most || (breaks && fit(t, width, n_most)) ||
+        t->n_columns <= (n_keys > 0 ? n_keys : 1))
         print_part(t, to, width, &(struct part){ .end = t->n_columns });
     else
-        print_parts(t, to, width, n_keys, n_most);
+        print_parts(t, to, width, n_keys > 0 ? n_keys : find_keys(t, width, n_most), n_most);
 out:
     free(width);
     return rc;
@@ -485,7 +519,7 @@ out:
 
 enum rc table_print(const struct table *t, FILE *to)
 {
-    return print_fitting(t, 1, true, to);
+    return print_fitting(t, 0, true, to);
 }
 
 enum rc table_finish(struct table *t, FILE *to)

@@ -26,7 +26,7 @@ void table_rule(struct table *t);
 enum rc table_check(const struct table *t) MUST_CHECK;
 /* Lines have at most 100 columns, or the width of a narrower terminal. If the table is wider, its titles are broken
  * between words, then its columns of words. If that is not enough, it is printed as several tables, one below another,
- * each with the first column. RC_NOMEM: then nothing is printed. So of all that print a table. */
+ * each with the first columns that tell rows apart. RC_NOMEM: then nothing is printed. So of all that print a table. */
 enum rc table_print(const struct table *t, FILE *to) MUST_CHECK;
 /* table_print(), then table_close(), for the last use of a table. */
 enum rc table_finish(struct table *t, FILE *to) MUST_CHECK;

@@ -332,6 +332,30 @@ UNIT_TEST(a_table_of_many_columns_is_printed_in_parts)
     table_close(&t);
 }
 
+/* Rows of one model are told apart by the number of workers: each part has both. */
+UNIT_TEST(parts_have_the_columns_that_tell_rows_apart)
+{
+    enum { N = 20 };
+    struct column column[N] = { { "model", ALIGN_LEFT }, { "workers", ALIGN_RIGHT } };
+    const char *cells[2 * N] = { "lenet", "2" };
+    size_t n_named = 0;
+
+    for (int i = 0; i < N; i++) {
+        column[i] = i < 2 ? column[i] : (struct column){ "value", ALIGN_RIGHT };
+        cells[i] = i < 2 ? cells[i] : "12345.7";
+        cells[N + i] = i == 1 ? "4" : cells[i];
+    }
+    struct table *t = table_of(column, N, cells, 2 * N);
+    char *text = text_of(t, table_print), *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        assert_in_range(strlen(line), 1, 100);
+        n_named += strncmp(line, "lenet        2  ", 16) == 0 || strncmp(line, "lenet        4  ", 16) == 0;
+    }
+    assert_int_equal(n_named, 2 * 2);
+    free(text);
+    table_close(&t);
+}
+
 UNIT_TEST(a_narrow_terminal)
 {
     const struct column column[] = { { "workers", ALIGN_RIGHT }, { "note", ALIGN_LEFT } };
