@@ -115,10 +115,21 @@ static void print_chosen(const struct used_cluster *c, FILE *to)
         fputc('\n', to);
 }
 
+size_t used_cluster_assumed(const struct used_cluster *c, int out[CLUSTER_MAX_KEYS])
+{
+    const size_t n_all = cluster_assumed(&c->cluster, out);
+    size_t n = 0;
+
+    for (size_t i = 0; i < n_all; i++)
+        if (!(c->fitted >> out[i] & 1))
+            out[n++] = out[i];
+    return n;
+}
+
 void used_cluster_print_assumed(const struct used_cluster *c, FILE *to)
 {
     int key[CLUSTER_MAX_KEYS];
-    const size_t n = cluster_assumed(&c->cluster, key);
+    const size_t n = used_cluster_assumed(c, key);
 
     fprintf(to, "%s%s%s: assumed, neither measured nor published:", c->name, c->transport[0] ? ", " : "", c->transport);
     for (size_t k = 0; k < n; k++) {
@@ -133,7 +144,7 @@ void used_cluster_print_assumed(const struct used_cluster *c, FILE *to)
 void used_cluster_write_assumed(const struct used_cluster *c, FILE *to)
 {
     int key[CLUSTER_MAX_KEYS];
-    const size_t n = cluster_assumed(&c->cluster, key);
+    const size_t n = used_cluster_assumed(c, key);
 
     html_element(to, "p", NULL, "Assumed of %s%s%s:", c->name, c->transport[0] ? ", " : "", c->transport);
     fputs("<ul>\n", to);

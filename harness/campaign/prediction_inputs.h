@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "harness/base/rc.h"
@@ -27,6 +28,7 @@ struct used_cluster {
     struct cluster_sources *sources;                             /* owned */
     struct calibrated_value calibrated[CALIBRATION_MOST_VALUES]; /* with their spreads */
     size_t n_calibrated;
+    uint64_t fitted; /* bits of keys, as in cluster.assumed */
 };
 
 struct cluster_wish { /* borrowed; as in used_cluster */
@@ -50,6 +52,8 @@ void used_cluster_short_name(char *out, size_t n_bytes, const struct used_cluste
 void used_cluster_title(char *out, size_t n_bytes, const struct used_cluster *c);
 /* Source of the value of a key: "measured", "given" or "assumed". */
 const char *used_cluster_source_name(const struct used_cluster *c, int key);
+/* As cluster_assumed(), but for what was fitted. */
+size_t used_cluster_assumed(const struct used_cluster *c, int out[CLUSTER_MAX_KEYS]);
 /* Print a line of the assumptions. A second line has the values that were chosen with published rows in view, as the
  * description itself says. */
 void used_cluster_print_assumed(const struct used_cluster *c, FILE *to);

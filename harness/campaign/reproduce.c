@@ -859,6 +859,11 @@ bool point_is_compared(const struct point_of_row *p)
     return p->row && p->row->is_counted && p->n_gpus > 1 && p->mode != ROW_NONE; /* else nothing was predicted */
 }
 
+static const char *error_of(const struct point_of_row *p)
+{
+    return row_mode_has_servers(p->mode) ? "parameter server" : point_exchange(p);
+}
+
 struct reproduce_error reproduction_error(const struct reproduction *r, bool has_servers)
 {
     struct reproduce_error e = { .n_rows = 0, .mean_points = NAN, .worst_points = NAN, .mean_factor = NAN };
@@ -870,6 +875,7 @@ struct reproduce_error reproduction_error(const struct reproduction *r, bool has
             row_mode_has_servers(p->mode) != has_servers)
             continue;
         const double points = 100 * fabs(p->predicted_ratio - p->row->efficiency_ratio);
+        e.of = !e.of || strcmp(e.of, error_of(p)) == 0 ? error_of(p) : row_mode_name(ROW_COLLECTIVE);
         sum += points;
         sum_of_logs += fabs(log(p->predicted_ratio / p->row->efficiency_ratio));
         e.n_rows++;

@@ -150,6 +150,7 @@ struct reproduce_count reproduction_count(const struct reproduction *r);
 
 struct reproduce_error { /* over the compared rows of one kind of mode that no constant was fitted to */
     size_t n_rows;
+    const char *of;                   /* their exchange; "allreduce": several algorithms */
     double mean_points, worst_points; /* of the absolute error, in points (percent of 1); NaN: no rows */
     double mean_factor;               /* between predicted and published throughput, at least 1; geometric mean */
     const struct point_of_row *worst;

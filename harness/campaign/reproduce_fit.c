@@ -515,7 +515,8 @@ void reproduce_fit_mark(const struct reproduce_fit *f, struct used_cluster *c)
         const int key = f->key[k];
         if (!cluster_key_matters(&c->cluster, key))
             continue;
-        c->cluster.assumed |= (uint64_t)1 << key;
+        c->cluster.assumed |= (uint64_t)1 << key; /* its band still counts */
+        c->fitted |= (uint64_t)1 << key;
         snprintf(c->sources->text[key], sizeof c->sources->text[key],
                  "assumed: range %.9g to %.9g; fitted to the rows with %.100s", f->best.low[k], f->best.high[k],
                  f->rows);

@@ -4,6 +4,7 @@
 #include "harness/campaign/reproduce_fit.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ static void reproduction_print_error(const struct reproduction *r, bool has_serv
     fprintf(to,
             "%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s%s; worst %.1f points "
             "(%s, %d GPUs, %s, line %d)\n",
-            has_servers ? "parameter server" : "ring", e.mean_points, e.mean_factor, e.n_rows, e.n_rows == 1 ? "" : "s",
+            e.of, e.mean_points, e.mean_factor, e.n_rows, e.n_rows == 1 ? "" : "s",
             r->terms->fit ? " not seen by the fit" : "", e.worst_points, e.worst->row->model, e.worst->n_gpus,
             point_transport(r, e.worst), e.worst->row->line);
 }
@@ -424,7 +425,7 @@ static void tell_assumed(const struct reproduction *r, size_t cluster, FILE *to)
 {
     const struct used_cluster *c = &r->cluster[cluster];
     int key[CLUSTER_MAX_KEYS], n_told = 0;
-    const size_t n = cluster_assumed(&c->cluster, key);
+    const size_t n = used_cluster_assumed(c, key);
     char value[64];
 
     for (size_t i = 0; i < n; i++) {
@@ -923,13 +924,13 @@ static void write_error(FILE *to, const struct reproduction *r, bool has_servers
     const struct reproduce_error e = reproduction_error(r, has_servers);
 
     if (e.n_rows > 0)
-        html_element(
-            to, "p", NULL,
-            "%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s%s; worst %.1f points "
-            "(%s, %d GPUs, %s).",
-            has_servers ? "Parameter server" : "Ring", e.mean_points, e.mean_factor, e.n_rows, e.n_rows == 1 ? "" : "s",
-            r->terms->fit ? " not seen by the fit" : "", e.worst_points, e.worst->row->model, e.worst->n_gpus,
-            point_transport(r, e.worst));
+        html_element(to, "p", NULL,
+                     "%c%s: mean absolute error %.1f points, a factor of %.2f in throughput, over %zu row%s%s; worst "
+                     "%.1f points "
+                     "(%s, %d GPUs, %s).",
+                     toupper((unsigned char)e.of[0]), e.of + 1, e.mean_points, e.mean_factor, e.n_rows,
+                     e.n_rows == 1 ? "" : "s", r->terms->fit ? " not seen by the fit" : "", e.worst_points,
+                     e.worst->row->model, e.worst->n_gpus, point_transport(r, e.worst));
 }
 
 static bool is_of_chart(const struct reproduction *r, const struct point_of_row *p, const char *name)

@@ -173,6 +173,7 @@ static enum rc hand_out_finished(struct verb_call *call, struct simulating *s, c
         TRY(reproduction_write(r, path));
         snprintf(path, sizeof path, "%s/table.txt", r->folder);
         TRY(simulating_print_into(print, r, path));
+        terminal_note(stderr, "gradmark reproduce: finished rows are in %s/table.txt and predictions.jsonl", r->folder);
     }
     rc = rc_raise(stopped, "%s", why);
 out:
