@@ -526,11 +526,30 @@ out:
     return rc;
 }
 
+double published_row_baseline_rate(const struct published_row *row)
+{
+    return row->baseline ? row->baseline->images_per_s / row->baseline->n_gpus : row->one_gpu_images_per_s;
+}
+
+static bool is_of_one_series(const struct published_row *a, const struct published_row *b)
+{
+    return strcmp(a->model, b->model) == 0 && strcmp(a->cluster, b->cluster) == 0 && strcmp(a->table, b->table) == 0 &&
+           strcmp(a->precision, b->precision) == 0 && a->batch == b->batch;
+}
+
 static bool is_baseline_of(const struct published_row *one, const struct published_row *row)
 {
-    return one->n_gpus == 1 && !isnan(one->images_per_s) && strcmp(one->model, row->model) == 0 &&
-           strcmp(one->cluster, row->cluster) == 0 && strcmp(one->table, row->table) == 0 &&
-           strcmp(one->precision, row->precision) == 0 && one->batch == row->batch;
+    return one->n_gpus == 1 && !isnan(one->images_per_s) && is_of_one_series(one, row);
+}
+
+/* Can one be the baseline of the other, with more than one GPU: do they differ in GPUs and servers alone? */
+static bool has_equal_terms(const struct published_row *a, const struct published_row *b)
+{
+    return isnan(a->efficiency_ratio) && isnan(a->one_gpu_images_per_s) && is_of_one_series(a, b) &&
+           a->mode == b->mode && a->system == b->system && a->n_gpus_per_host == b->n_gpus_per_host &&
+           strcmp(a->reducer, b->reducer) == 0 && strcmp(a->gradients, b->gradients) == 0 &&
+           strcmp(a->transport, b->transport) == 0 && strcmp(a->placement, b->placement) == 0 &&
+           strcmp(a->consistency, b->consistency) == 0;
 }
 
 /* How well a row of 1 GPU fits: first by its mode, then by other terms that both have. */
@@ -572,8 +591,39 @@ static enum rc find_baseline(struct reader *r, struct published_row *row)
     return RC_OK;
 }
 
-/* Efficiencies of rows that have images per second. */
-static enum rc find_efficiencies(struct reader *r)
+/* The smallest row with equal terms, if there is a larger one. RC_INVAL: there are two different ones. */
+static enum rc find_smallest(struct reader *r, struct published_row *row)
+{
+    const struct published_row *least = row, *other = NULL;
+    bool is_one_size = true;
+
+    for (size_t i = 0; i < r->rows.n_rows; i++) {
+        const struct published_row *own = &r->rows.row[i];
+        if (!has_equal_terms(own, row))
+            continue;
+        is_one_size &= own->n_gpus == row->n_gpus;
+        least = own->n_gpus < least->n_gpus ? own : least;
+    }
+    for (size_t i = 0; i < r->rows.n_rows; i++) {
+        const struct published_row *own = &r->rows.row[i];
+        if (has_equal_terms(own, row) && own->n_gpus == least->n_gpus &&
+            (own->n_servers != least->n_servers || fabs(own->images_per_s - least->images_per_s) > 0))
+            other = own;
+    }
+    if (is_one_size)
+        return RC_OK;
+    if (other)
+        return rc_raise(
+            RC_INVAL,
+            "%s:%d: one_gpu_images_per_s: is \"\", and lines %d and %d have two rates of %d GPUs, the "
+            "fewest; give the rate of one GPU, or tell the rows apart by precision, gradients, batch or table",
+            r->rows.path, row->line, least->line, other->line, least->n_gpus);
+    row->baseline = least->n_gpus == row->n_gpus ? row : least;
+    return RC_OK;
+}
+
+/* The rate of one GPU of all rows, and the baselines of rows that have images per second instead of an efficiency. */
+static enum rc find_baselines(struct reader *r)
 {
     for (size_t i = 0; i < r->rows.n_rows; i++) {
         struct published_row *row = &r->rows.row[i];
@@ -582,16 +632,30 @@ static enum rc find_efficiencies(struct reader *r)
         if (!isnan(row->efficiency_ratio))
             continue;
         r->line = row->line;
-        if (isnan(row->one_gpu_images_per_s))
+        if (isnan(row->one_gpu_images_per_s) && find_smallest(r, row) != RC_OK)
+            return RC_INVAL;
+        if (isnan(published_row_baseline_rate(row)))
             return wrong(r, RATE, "",
                          "the rate of one GPU, or a row of 1 GPU with the same model, cluster, table, precision and "
-                         "batch");
-        row->efficiency_ratio = row->images_per_s / (row->n_gpus * row->one_gpu_images_per_s);
+                         "batch, or rows of one host and of more GPUs with all terms equal");
+    }
+    return RC_OK;
+}
+
+/* When all baselines are found, which are of rows without an efficiency. */
+static enum rc divide_by_baselines(struct reader *r)
+{
+    for (size_t i = 0; i < r->rows.n_rows; i++) {
+        struct published_row *row = &r->rows.row[i];
+        if (!isnan(row->efficiency_ratio))
+            continue;
+        const double rate = published_row_baseline_rate(row);
+        row->efficiency_ratio = row->images_per_s / (row->n_gpus * rate);
         if (row->efficiency_ratio > MOST_EFFICIENCY)
             return rc_raise(RC_INVAL,
-                            "%s:%d: %g images/s of %d GPUs, over %g of one, is an efficiency of %.2f; use at most %g",
-                            r->rows.path, row->line, row->images_per_s, row->n_gpus, row->one_gpu_images_per_s,
-                            row->efficiency_ratio, MOST_EFFICIENCY);
+                            "%s:%d: %g images/s of %d GPUs, over %g of one%s, is an efficiency of %.2f; use at most %g",
+                            r->rows.path, row->line, row->images_per_s, row->n_gpus, rate,
+                            row->baseline ? " of a host" : "", row->efficiency_ratio, MOST_EFFICIENCY);
     }
     return RC_OK;
 }
@@ -606,7 +670,8 @@ enum rc published_rows_load(struct published_rows *out, const char *path, bool i
         FAIL(RC_NOMEM, "%s: no memory", path);
     TRY(file_open_text(&from, path, "a table of published efficiencies (CSV), or horovod-512,"));
     TRY(read_lines(&r, from));
-    TRY(find_efficiencies(&r));
+    TRY(find_baselines(&r));
+    TRY(divide_by_baselines(&r));
     *out = r.rows;
     r.rows = (struct published_rows){ .path = NULL };
 out:

@@ -9,7 +9,9 @@
  *   efficiency                      a ratio, 1: no loss. Or one of:
  *   images_per_s, images_per_s_per_gpu   of all GPUs, or of each. Efficiency is this over gpus times the rate of one
  *                                   GPU: one_gpu_images_per_s, or the row of 1 GPU with the same model, cluster, table,
- *                                   precision and batch (best of the same mode, or of none; then of equal terms)
+ *                                   precision and batch (best of the same mode, or of none; then of equal terms).
+ *                                   Without such a row: over gpus times the images/s of each GPU of the smallest row
+ *                                   with equal terms; whoever knows the cluster checks that it is of one host
  *   servers                         for a row of ps: their number, required there; elsewhere empty or 0
  *   placement, consistency          for a row of ps, as in gradmark train; empty: --placement, --consistency
  *   gradients                       fp32 (also empty), fp16, bf16: how they are sent
@@ -62,7 +64,8 @@ struct published_row {
     double efficiency_ratio;                                     /* given, or from images_per_s */
     double images_per_s;                                         /* of all GPUs; NaN: not given */
     double one_gpu_images_per_s;                                 /* given, or from a row of 1 GPU; NaN: neither */
-    int batch;                                                   /* 0: not given */
+    const struct published_row *baseline; /* its efficiency is relative to that row, maybe itself; NULL: to 1 GPU */
+    int batch;                            /* 0: not given */
     bool is_counted;
     char table[ROW_TEXT_BYTES]; /* "": not given */
 };
@@ -77,6 +80,8 @@ struct published_rows { /* owned */
 /* ignores: columns with other names are no error, and published_rows.ignored has their names. */
 enum rc published_rows_load(struct published_rows *out, const char *path, bool ignores) MUST_CHECK;
 void published_rows_free(struct published_rows *p); /* accepts a zeroed one */
+/* Images/s of each GPU of the baseline; NaN: unknown. */
+double published_row_baseline_rate(const struct published_row *row);
 /* "allreduce", as --mode is spelled. */
 const char *row_mode_name(enum row_mode mode);
 bool row_mode_has_servers(enum row_mode mode);

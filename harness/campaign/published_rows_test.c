@@ -166,6 +166,34 @@ UNIT_TEST(rates_instead_of_efficiencies)
     published_rows_free(&p);
 }
 
+/* Without a row of 1 GPU: relative to the smallest row of equal terms, which brings neither efficiency nor rate. */
+UNIT_TEST(rates_relative_to_a_host)
+{
+    struct published_rows p = { .path = NULL };
+
+    assert_int_equal(load(&p, "model,gpus,mode,images_per_s,efficiency,one_gpu_images_per_s,precision\n"
+                              "a,16,ring,1200,,,\n"
+                              "a,2,ring,,0.9,,\n"
+                              "a,2,ring,150,,100,\n"
+                              "a,4,ring,400,,,\n"
+                              "a,8,ring,700,,,fp16\n"
+                              "a,4,ring,400,,,fp16\n"
+                              "a,4,ring,400,,,\n"),
+                     RC_OK);
+    assert_ptr_equal(p.row[0].baseline, &p.row[3]);
+    assert_true(p.row[0].efficiency_ratio == 0.75 && published_row_baseline_rate(&p.row[0]) == 100);
+    assert_null(p.row[1].baseline);
+    assert_true(isnan(published_row_baseline_rate(&p.row[1])));
+    assert_null(p.row[2].baseline);
+    assert_true(p.row[2].efficiency_ratio == 0.75 && published_row_baseline_rate(&p.row[2]) == 100);
+    assert_ptr_equal(p.row[4].baseline, &p.row[5]);
+    for (int i = 3; i < 7; i += i == 3 ? 2 : 1) {
+        assert_ptr_equal(p.row[i].baseline, &p.row[i]);
+        assert_true(p.row[i].efficiency_ratio == 1);
+    }
+    published_rows_free(&p);
+}
+
 UNIT_TEST(unknown_columns_are_passed_over_if_asked)
 {
     static const char text[] = "gpu,model,gpus,mode,efficiency,year\nP100,m,4,ring,0.5,2017\n";
@@ -225,6 +253,8 @@ UNIT_TEST(wrong_rates_are_named)
           ":2: one_gpu_images_per_s: is \"\"; use the rate of one GPU, or a row of 1 GPU with the same model" },
         { "model,gpus,mode,images_per_s\nm,1,single,10\nm,4,ring,400\n",
           ":3: 400 images/s of 4 GPUs, over 10 of one, is an efficiency of 10.00; use at most 1.5" },
+        { "model,gpus,mode,images_per_s\nm,4,ring,40\nm,8,ring,400\n",
+          ":3: 400 images/s of 8 GPUs, over 10 of one of a host, is an efficiency of 5.00; use at most 1.5" },
     };
 
     assert_named(wrong, sizeof wrong / sizeof *wrong);

@@ -23,11 +23,11 @@ enum { FIRST_SEED = 2, MOST_MOVED = CLUSTER_MAX_KEYS + CALIBRATION_MOST_VALUES }
 
 /* --- planning --- */
 
-bool reproduction_concerns_one_gpu(int key)
+bool point_baseline_moves(const struct point_of_row *p, int key)
 {
     const char *name = cluster_keys[key].name;
 
-    return strcmp(name, "memory_bytes_per_s") == 0 || strcmp(name, "jitter_ratio") == 0;
+    return p->baseline || strcmp(name, "memory_bytes_per_s") == 0 || strcmp(name, "jitter_ratio") == 0;
 }
 
 static enum rc find_end(struct moved_value *m, int end, struct reproduction *r, const struct point_of_row *p,
@@ -37,7 +37,7 @@ static enum rc find_end(struct moved_value *m, int end, struct reproduction *r, 
 
     TRY(reproduction_find_simulation(&m->end[end].together, r, p, setting, 0));
     m->end[end].alone = p->alone;
-    if (reproduction_concerns_one_gpu(m->key))
+    if (point_baseline_moves(p, m->key))
         TRY(reproduction_find_simulation(&m->end[end].alone, r, alone, setting, 0));
 out:
     return rc;
@@ -110,12 +110,12 @@ static struct known_errors_of known_of(const struct reproduction *r, const struc
                                      .cluster = r->cluster[p->cluster].cluster.name };
 }
 
-/* Add the simulations of p's band; alone: p on one GPU. RC_NOMEM. */
+/* Add the simulations of p's band; alone: its baseline. RC_NOMEM. */
 static enum rc reproduction_plan_band(struct point_of_row *p, const struct point_of_row *alone, struct reproduction *r)
 {
     enum rc rc;
 
-    if (!r->terms->has_bands || p->mode == ROW_NONE || (p->n_gpus == 1 && p->n_servers == 0))
+    if (!r->terms->has_bands || p->mode == ROW_NONE || point_is_baseline(p) || (p->n_gpus == 1 && p->n_servers == 0))
         return RC_OK; /* nothing is predicted */
     p->moved = calloc(MOST_MOVED, sizeof *p->moved);
     if (!p->moved)
@@ -330,6 +330,37 @@ void reproduction_cannot_tell_lines(const struct reproduction *r, void (*print)(
     for (int wide = 0; wide < N_WIDE; wide++)
         for (int key = -1; key < CLUSTER_N_KEYS; key++)
             tell_too_wide(r, (enum wide)wide, key, print, arg);
+}
+
+static void print_baseline(const struct reproduction *r, const struct published_row *baseline,
+                           void (*print)(void *arg, const char *line), void *arg)
+{
+    char *line = NULL;
+    size_t n_bytes = 0, n = 0, profile = 0;
+    FILE *to = open_memstream(&line, &n_bytes);
+
+    for (size_t i = 0; i < r->n_points && to; i++) {
+        const struct point_of_row *p = &r->point[i];
+        if (!p->row || p->baseline != baseline)
+            continue;
+        fprintf(to, "%s%d", n++ > 0 ? ", " : "Lines ", p->row->line);
+        profile = p->profile;
+    }
+    if (to)
+        fprintf(to, ": relative to %d GPUs of one host (line %d)%s", baseline->n_gpus, baseline->line,
+                isnan(r->profiles.profile[profile].one_gpu_images_per_s)
+                    ? ""
+                    : "; without --profile each of these is taken to be as fast as one GPU alone");
+    if (to && fclose(to) == 0)
+        print(arg, line);
+    free(line);
+}
+
+void reproduction_baseline_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg)
+{
+    for (size_t i = 0; i < r->n_points; i++)
+        if (point_is_baseline(&r->point[i]))
+            print_baseline(r, r->point[i].row, print, arg);
 }
 
 static void print_ranges(const struct used_cluster *c, void (*print)(void *arg, const char *line), void *arg)
@@ -551,6 +582,11 @@ struct point_of_row point_alone(const struct point_of_row *p)
 {
     struct point_of_row alone = *p;
 
+    if (p->baseline) { /* its other terms are equal */
+        alone.n_gpus = p->baseline->n_gpus;
+        alone.n_servers = p->baseline->n_servers;
+        return alone;
+    }
     alone.mode = p->mode == ROW_NONE ? ROW_NONE : ROW_COLLECTIVE;
     alone.reducer = row_mode_has_servers(p->mode) ? "" : p->reducer;
     alone.gradients = "";
@@ -568,7 +604,7 @@ static enum rc add_point(struct reproduction *r, struct point_of_row p)
     if (!more)
         return rc_raise(RC_NOMEM, "no memory for a point");
     r->point = more;
-    p.predicted_ratio = p.one_gpu_images_per_s = NAN;
+    p.predicted_ratio = p.baseline_images_per_s = NAN;
     p.moved = NULL;
     p.n_moved = 0;
     p.n_draws = 0;
@@ -609,7 +645,7 @@ static bool lacks_profile(const struct reproduction *r, size_t row)
     for (size_t i = 0; i < row; i++)
         if (strcmp(r->rows.row[i].model, own->model) == 0)
             return false;
-    return isnan(own->one_gpu_images_per_s) &&
+    return isnan(published_row_baseline_rate(own)) &&
            used_profile_given(file, sizeof file, &is_given, r->terms->profiles, own->model) == RC_OK && !is_given;
 }
 
@@ -626,18 +662,26 @@ static enum rc with_other_models(const struct reproduction *r, const struct publ
     return n == 0 ? rc_raise(rc, "%s", why) : rc_raise(rc, "%s; without a profile, too:%s", why, others);
 }
 
+/* A profile has the rate of one GPU, which a baseline of one host has not. */
 static enum rc find_profile(size_t *out, struct reproduction *r, const struct published_row *row)
 {
-    char place[REPRODUCE_PATH_BYTES];
-    const struct profile_wish wish = { .model = row->model,
-                                       .profiles = r->terms->profiles,
-                                       .one_gpu_images_per_s = row->one_gpu_images_per_s,
-                                       .batch = row->batch,
-                                       .published_in = "the table that is reproduced",
-                                       .rate = NULL,
-                                       .place = place };
+    char place[REPRODUCE_PATH_BYTES], published_in[96] = "the table that is reproduced", file[USED_PROFILE_PATH_BYTES];
+    bool is_given = false;
+    struct profile_wish wish = { .model = row->model,
+                                 .profiles = r->terms->profiles,
+                                 .one_gpu_images_per_s = published_row_baseline_rate(row),
+                                 .batch = row->batch,
+                                 .published_in = published_in,
+                                 .rate = NULL,
+                                 .place = place };
 
     snprintf(place, sizeof place, "%s:%d: model", r->rows.path, row->line);
+    if (row->baseline)
+        snprintf(published_in, sizeof published_in, "the table that is reproduced, each of %d GPUs of one host",
+                 row->baseline->n_gpus);
+    if (row->baseline && used_profile_given(file, sizeof file, &is_given, wish.profiles, row->model) == RC_OK &&
+        is_given)
+        wish.one_gpu_images_per_s = NAN;
     const enum rc rc = used_profiles_find(out, &r->profiles, &wish, r->folder);
     return rc == RC_INVAL && lacks_profile(r, (size_t)(row - r->rows.row)) ? with_other_models(r, row, rc) : rc;
 }
@@ -651,6 +695,19 @@ static enum rc check_gpus(const struct reproduction *r, const struct point_of_ro
     TRY(simulated_check_hosts(c, p->reducer, p->n_gpus));
 out:
     return rc;
+}
+
+static enum rc check_baseline(const struct reproduction *r, const struct point_of_row *p)
+{
+    const struct used_cluster *c = &r->cluster[p->cluster];
+
+    if (!p->baseline || p->baseline->n_gpus <= c->cluster.n_ranks_per_host)
+        return RC_OK;
+    return rc_raise(
+        RC_INVAL,
+        "is \"\", and the smallest row like it has %d GPUs (line %d), more than one host of %s, %d; use the "
+        "rate of one GPU, or add a row of 1 GPU or of one host",
+        p->baseline->n_gpus, p->baseline->line, c->name, c->cluster.n_ranks_per_host);
 }
 
 /* What the simulation of a row would refuse, or nobody has tried. */
@@ -676,6 +733,7 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
                               .gradients = row->gradients,
                               .placement = placement_of(r, row),
                               .consistency = row->consistency[0] ? row->consistency : r->terms->consistency,
+                              .baseline = row->baseline,
                               .n_gpus = row->n_gpus,
                               .n_servers = row->n_servers,
                               .predicted_ratio = NAN };
@@ -683,6 +741,7 @@ static enum rc add_row(struct reproduction *r, const struct published_row *row)
 
     TRY(find_profile(&p.profile, r, row));
     TRY(find_cluster(&p.cluster, r, row));
+    TRY(at_row(r, row, "one_gpu_images_per_s", check_baseline(r, &p)));
     TRY(at_row(r, row, "gpus", check_gpus(r, &p)));
     TRY(at_row(r, row, "cluster", check_chart_name(r, &p)));
     TRY(at_row(r, row, "servers", check_servers(r, &p)));
@@ -730,6 +789,8 @@ static enum rc add_line(struct reproduction *r, size_t i, size_t n_rows)
 
     for (int n = 1; n <= most && n <= MAX_CHART_GPUS; n *= 2) {
         struct point_of_row p = like;
+        if (like.baseline && n < like.baseline->n_gpus)
+            continue; /* nothing is relative to less than the baseline */
         p.row = NULL;
         p.n_gpus = n;
         if (p.n_servers > 0)
@@ -788,10 +849,11 @@ double reproduction_efficiency(const struct reproduction *r, size_t alone, size_
 
 static void take_results(const struct reproduction *r, struct point_of_row *p)
 {
-    const double published = r->profiles.profile[p->profile].one_gpu_images_per_s;
+    const double published = p->baseline ? p->baseline->images_per_s / p->baseline->n_gpus
+                                         : r->profiles.profile[p->profile].one_gpu_images_per_s;
 
     p->predicted_ratio = reproduction_efficiency(r, p->alone, p->together);
-    p->one_gpu_images_per_s = !isnan(published) ? published : p->batch / r->simulations.simulation[p->alone].step_s;
+    p->baseline_images_per_s = !isnan(published) ? published : p->batch / r->simulations.simulation[p->alone].step_s;
 }
 
 enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env)
@@ -820,7 +882,7 @@ bool point_is_finished(const struct reproduction *r, const struct point_of_row *
 struct point_figures point_figures_of(const struct reproduction *r, const struct point_of_row *p)
 {
     const struct simulation *s = &r->simulations.simulation[p->together];
-    const double images_per_s = p->predicted_ratio * p->n_gpus * p->one_gpu_images_per_s;
+    const double images_per_s = p->predicted_ratio * p->n_gpus * p->baseline_images_per_s;
     const double step_s = p->n_gpus * p->batch / images_per_s;
 
     return (struct point_figures){ .images_per_s = images_per_s,
@@ -854,9 +916,15 @@ void reproduction_close(struct reproduction *r)
     *r = (struct reproduction){ .terms = NULL };
 }
 
+bool point_is_baseline(const struct point_of_row *p)
+{
+    return p->row && p->row->baseline == p->row;
+}
+
 bool point_is_compared(const struct point_of_row *p)
 {
-    return p->row && p->row->is_counted && p->n_gpus > 1 && p->mode != ROW_NONE; /* else nothing was predicted */
+    return p->row && p->row->is_counted && p->n_gpus > 1 && p->mode != ROW_NONE &&
+           !point_is_baseline(p); /* else nothing was predicted */
 }
 
 static const char *error_of(const struct point_of_row *p)

@@ -9,10 +9,11 @@
  * Invariants
  *   J1  Nothing is fitted to a row or a model but by --fit (reproduce_fit.h). (Values of a cluster, equal for all its
  *       rows, may have been chosen with rows in view; its description then says so.) Only model, gpus, mode, servers,
- *       transport, cluster, system, batch and one-GPU rate of a row are used in a simulation. Its efficiency is only
- *       compared with the result.
+ *       transport, cluster, system, batch and rate of the baseline of a row are used in a simulation. Its efficiency is
+ *       only compared with the result.
  *   J2  Predicted efficiency is the simulated step time of one GPU alone, which updates and exchanges nothing, over the
- *       step time of all GPUs.
+ *       step time of all GPUs. If a row has a baseline of one host (published_rows.h), it is the step time of that
+ *       baseline over that of all GPUs, as both have the same batch. A baseline itself is not compared.
  *   J3  The same input gives the same bytes, in every file of the folder: no file contains a time, a date or the number
  *       of processes.
  *   J4  Points with equal simulations are simulated once.
@@ -22,7 +23,8 @@
  *       simulation. The others are not in table and records. Rows run before what is only of bands and charts.
  *   J8  Published images/s of one GPU contain its jitter and its update. So predicted images/s are the efficiency times
  *       that rate for each GPU, and a predicted step is as long as these images/s say. Without a published rate, the
- *       rate of one GPU is the simulated one.
+ *       rate of one GPU is the simulated one. With a baseline of one host the rate is that of each of its GPUs. It is
+ *       also taken as that of one GPU in simulations, if no profile has one.
  *   J6  A band shows how far the prediction may be off. Each assumed constant alone is set to the ends of its range
  *       (assumed_ranges()). Each calibrated value alone is changed up and down by the spread of its source
  *       (calibration_spread()), and the larger change counts both ways. Chance is the range of one further draw
@@ -88,11 +90,12 @@ struct point_of_row { /* row NULL: only for a chart */
     const struct published_row *row;
     size_t profile, cluster;
     enum row_mode mode;
-    const char *reducer, *gradients;     /* of the row; borrowed, as the next two */
-    const char *placement, *consistency; /* of servers */
+    const char *reducer, *gradients;      /* of the row; borrowed, as the next two */
+    const char *placement, *consistency;  /* of servers */
+    const struct published_row *baseline; /* of one host, which the efficiency is relative to; NULL: 1 GPU */
     int n_gpus, n_servers, batch;
     bool is_fitted;            /* a constant was fitted to its row, which is in no error then */
-    size_t alone, together;    /* simulations: of one GPU, and of all */
+    size_t alone, together;    /* simulations: of its baseline, and of all GPUs */
     struct moved_value *moved; /* [n_moved], owned: of the band */
     size_t n_moved;
     size_t draw_alone[REPRODUCE_DRAWS], draw_together[REPRODUCE_DRAWS]; /* the same with other draws of chance */
@@ -103,7 +106,7 @@ struct point_of_row { /* row NULL: only for a chart */
     bool is_wide_by_known;            /* `known` alone makes the band too wide to tell */
     double assumed_low, assumed_high; /* the same by what is assumed, calibrated and random alone */
     double predicted_ratio;           /* NaN before it is simulated, and if that failed */
-    double one_gpu_images_per_s;      /* J8; NaN likewise */
+    double baseline_images_per_s;     /* of each GPU of the baseline (J8); NaN likewise */
 };
 
 struct reproduction { /* owned */
@@ -126,11 +129,13 @@ enum rc reproduction_open(struct reproduction *out, const char *name, const char
                           const struct reproduce_terms *terms) MUST_CHECK;
 /* RC_PEER: a signal came; what is finished is in the points (J7). */
 enum rc reproduction_run(struct reproduction *r, const struct simulations_env *env) MUST_CHECK;
-/* Does its row count, and does it exchange anything? */
+/* Is its row the baseline that its efficiency is relative to, with more than one GPU? */
+bool point_is_baseline(const struct point_of_row *p);
+/* Does its row count, does it exchange anything, and is it no baseline? */
 bool point_is_compared(const struct point_of_row *p);
 /* Are its workers on several hosts, or its servers on other hosts than these? */
 bool point_is_on_several_hosts(const struct reproduction *r, const struct point_of_row *p);
-/* The same on one GPU: updates, and sends nothing. */
+/* Its baseline: on one GPU it updates, and sends nothing. */
 struct point_of_row point_alone(const struct point_of_row *p);
 /* Was the point simulated, be it that this failed? */
 bool point_is_finished(const struct reproduction *r, const struct point_of_row *p);
@@ -164,10 +169,10 @@ const char *point_transport(const struct reproduction *r, const struct point_of_
 /* The simulation of p with further settings of its cluster, and the draws of a seed (0: the usual ones). RC_NOMEM. */
 enum rc reproduction_find_simulation(size_t *out, struct reproduction *r, const struct point_of_row *p,
                                      const char *variation, uint64_t seed) MUST_CHECK;
-/* A step of one GPU alone over a step of all, of two simulations; NaN: one has no result. */
+/* A step of the baseline over a step of all, of two simulations; NaN: one has no result. */
 double reproduction_efficiency(const struct reproduction *r, size_t alone, size_t together);
-/* Does the key change a step of one GPU, which sends nothing? */
-bool reproduction_concerns_one_gpu(int key);
+/* Does the key change a step of the baseline of p? One GPU sends nothing. */
+bool point_baseline_moves(const struct point_of_row *p, int key);
 /* Set p.band, and what each constant moves. All points have their prediction. */
 void reproduction_find_band(const struct reproduction *r, struct point_of_row *p);
 /* Have rows bands? Have points that only charts show? */
@@ -184,6 +189,8 @@ void reproduction_cannot_tell_lines(const struct reproduction *r, void (*print)(
                                     void *arg);
 /* Of the collectives on c. */
 uint64_t reproduction_bucket_bytes(const struct reproduction *r, const struct used_cluster *c);
+/* Which rows are relative to one host: a line for each such baseline, passed to print(arg, line). */
+void reproduction_baseline_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
 /* Explain the bands, or why a cluster has none: a line for each cluster, passed to print(arg, line). */
 void reproduction_band_lines(const struct reproduction *r, void (*print)(void *arg, const char *line), void *arg);
 /* What an efficiency of the table is: "published", or "given" in a user's table. */

@@ -300,15 +300,15 @@ static enum rc find_pair(struct fit_pair *out, const struct reproduce_fit *f, st
 {
     const struct point_of_row own = *p, alone = point_alone(p);
     char setting[FIT_SETTING_BYTES];
-    bool concerns_one_gpu = false;
+    bool moves_baseline = false;
     enum rc rc;
 
     for (int k = 0; k < f->n_keys; k++)
-        concerns_one_gpu |= reproduction_concerns_one_gpu(f->key[k]);
+        moves_baseline |= point_baseline_moves(p, f->key[k]);
     reproduce_fit_settings(setting, f, of);
     TRY(reproduction_find_simulation(&out->together, r, &own, setting, 0));
     out->alone = own.alone;
-    if (concerns_one_gpu)
+    if (moves_baseline)
         TRY(reproduction_find_simulation(&out->alone, r, &alone, setting, 0));
 out:
     return rc;

@@ -266,6 +266,7 @@ static void tell_how_sure(const struct reproduction *r, FILE *to)
     char text[REPRODUCE_FIT_BYTES], held[128];
 
     reproduction_fit_text(text, sizeof text, r);
+    reproduction_baseline_lines(r, print_sentence, to);
     reproduce_fit_lines(r, print_sentence, to);
     reproduction_held_text(held, sizeof held, r);
     if (held[0])
@@ -286,6 +287,11 @@ static void reproduction_point_cells(struct table *t, const struct reproduction 
     table_cell(t, "%.1f %%", 100 * p->row->efficiency_ratio);
 }
 
+static const char *counted_word(const struct point_of_row *p, const char *yes)
+{
+    return p->is_fitted ? "fit" : !p->row->is_counted ? "no" : point_is_baseline(p) ? "baseline" : yes;
+}
+
 static void print_short_row(struct table *t, const struct reproduction *r, const struct point_of_row *p)
 {
     reproduction_point_cells(t, r, p);
@@ -298,7 +304,7 @@ static void print_short_row(struct table *t, const struct reproduction *r, const
         table_cell(t, "-");
     else
         table_cell(t, "%+.1f", 100 * (p->predicted_ratio - p->row->efficiency_ratio));
-    table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "yes" : "no");
+    table_cell(t, "%s", counted_word(p, "yes"));
     table_cell(t, "%d", p->row->line);
 }
 
@@ -566,7 +572,7 @@ static void print_row(struct table *t, const struct reproduction *r, const struc
 {
     reproduction_point_cells(t, r, p);
     print_prediction(t, r, p);
-    table_cell(t, "%s", p->is_fitted ? "fit" : p->row->is_counted ? "" : "no");
+    table_cell(t, "%s", counted_word(p, ""));
     table_cell(t, "%s", p->row->table);
 }
 
@@ -612,6 +618,7 @@ enum rc reproduction_print(const struct reproduction *r, FILE *to)
     TRY(table_finish(reproduction_table(r), to));
     reproduction_print_error(r, false, to);
     reproduction_print_error(r, true, to);
+    reproduction_baseline_lines(r, print_line, to);
     reproduce_fit_lines(r, print_line, to);
     reproduction_held_text(held, sizeof held, r);
     if (held[0])
@@ -675,7 +682,9 @@ static enum rc write_row(struct report *to, const struct reproduction *r, const 
     else
         record_bool(record, "can_tell", !point_cannot_tell(p));
     record_f64(record, "error_ratio", row ? p->predicted_ratio - row->efficiency_ratio : (double)NAN);
-    record_f64(record, "one_gpu_images_per_s", p->one_gpu_images_per_s);
+    record_f64(record, "one_gpu_images_per_s", p->baseline ? (double)NAN : p->baseline_images_per_s);
+    record_i64(record, "baseline_gpus_count", p->baseline ? p->baseline->n_gpus : 1);
+    record_f64(record, "baseline_images_per_s", p->baseline_images_per_s);
     record_f64(record, "predicted_images_per_s", figures.images_per_s);
     record_f64(record, "step_s", figures.step_s);
     record_f64(record, "exposed_s", figures.exposed_s);
@@ -842,7 +851,7 @@ static void write_point(FILE *to, const struct reproduction *r, const struct poi
     char line[NAME_BYTES];
 
     line_name(line, sizeof line, r, p);
-    const double images_per_ratio = p->n_gpus * p->one_gpu_images_per_s;
+    const double images_per_ratio = p->n_gpus * p->baseline_images_per_s;
     fprintf(to, "%s\t%s\t%d\t%.17g\t%.17g", line, kind, p->n_gpus, ratio, ratio * images_per_ratio);
     if (reproduction_has_chart_bands(r)) /* NaN: of a published point */
         fprintf(to, "\t%.17g\t%.17g\t%.17g\t%.17g", band.low, band.high, band.low * images_per_ratio,
@@ -984,6 +993,7 @@ enum rc reproduction_page(const struct reproduction *r, const char *path)
     reproduction_exchange_lines(r, write_line, to);
     write_error(to, r, false);
     write_error(to, r, true);
+    reproduction_baseline_lines(r, write_line, to);
     reproduce_fit_lines(r, write_line, to);
     reproduction_held_text(held, sizeof held, r);
     if (held[0])

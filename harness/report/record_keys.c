@@ -70,6 +70,8 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "b_workers_count", I, "Workers of setting b" },
     { "band_of", T, "The assumed value that widens the band of the prediction most" },
     { "bands_count", I, "Rows that have a band" },
+    { "baseline_gpus_count", I, "GPUs of the baseline, which efficiencies are relative to: 1, or those of one host" },
+    { "baseline_images_per_s", R, "Images per second of each GPU of the baseline" },
     { "baseline_samples_per_s", R, "Throughput of one worker alone, for efficiency_ratio" },
     { "batch", R, "Images per batch" },
     { "batch_count", I, "Images per batch of one GPU" },
@@ -603,7 +605,7 @@ const struct record_key record_keys[] = { /* sorted by name */
 #define KEYS_PREDICTED \
     "model gpus_count " KEYS_WAY "gradients cluster system published_ratio predicted_ratio predicted_low_ratio " \
     "predicted_high_ratio assumed_low_ratio assumed_high_ratio band_of can_tell error_ratio one_gpu_images_per_s " \
-    "predicted_images_per_s step_s " \
+    "baseline_gpus_count baseline_images_per_s predicted_images_per_s step_s " \
     "exposed_s steps_count batch_count hot_tensor imbalance_ratio counted fitted table line_index seeds_count bottleneck " \
     "bottleneck_ratio network_ratio network_bytes_per_gpu staleness_mean_count "
 #define KEYS_STEPS \
