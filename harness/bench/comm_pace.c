@@ -66,15 +66,13 @@ enum rc comm_pace_run(struct comm_pace *p, enum rc (*measure)(void *arg, int siz
         hold_at("size", p->world->rank, (uint64_t)size);
         TRY(measure(arg, size));
     }
-    if (p->end && plan->progress && size == plan->n_sizes)
-        plan->progress(plan->arg, 1, p->what);
-    if (!p->end || size == plan->n_sizes)
-        goto out;
-    if (p->end->stop_signal)
+    if (p->end && p->end->stop_signal)
         snprintf(p->end->why, sizeof p->end->why, "stopped by %s", stop_signal_name(p->end->stop_signal));
-    else
+    else if (p->end && size < plan->n_sizes)
         snprintf(p->end->why, sizeof p->end->why, "ended after %.3g s, at the limit of --budget-s %g", elapsed_s(p),
                  plan->budget_s);
+    else if (p->end && plan->progress)
+        plan->progress(plan->arg, 1, p->what);
 out:
     return rc;
 }

@@ -21,13 +21,17 @@ struct comm_where comm_where_of(const struct machine *m, size_t cache_bytes)
                                 m->compute->device_kind, cache_bytes };
 }
 
-/* A comment: what the answer does not hold for. */
+/* A comment: what the answer does not hold for. A signal in the last size leaves out no size, but repeats. */
 static void print_missing(const struct comm_output *out, FILE *to)
 {
     const int n_done = out->n_sizes_done;
 
     if (!out->end->why[0])
         return;
+    if (n_done == out->plan->n_sizes) {
+        fprintf(to, "# The last size was %s: it may have fewer repeats\n", out->end->why);
+        return;
+    }
     fprintf(to, "# Only %d of %d sizes %s measured: ", n_done, out->plan->n_sizes, n_done == 1 ? "was" : "were");
     if (out->end->stop_signal)
         fprintf(to, "%s\n", out->end->why);
