@@ -320,7 +320,7 @@ static void print_efficiency(struct table *t, const struct train_job *job, const
     if (job->mode->module.caps & MODE_ONE_WORKER &&
         job->opts.stages <= 1) /* it is the one that others are measured by */
         return;
-    if (job->opts.stages > 1 && isnan(s->efficiency_ratio))
+    if (job->opts.stages > 1 && isnan(s->baseline_samples_per_s))
         snprintf(text, sizeof text,
                  "not known: no rank computes all of the network, and no profile tells how long that takes");
     else if (alternation_is_on(job))
@@ -330,6 +330,8 @@ static void print_efficiency(struct table *t, const struct train_job *job, const
     else if (job->batch_of && !global_batch_is_shared(job))
         snprintf(text, sizeof text,
                  "not known: workers have different batches, and one worker alone is measured with that of worker 0");
+    else if (s->measured.n_rounds == 0)
+        snprintf(text, sizeof text, "not known: there was no round in which every worker trained; use more --steps");
     else if (!isfinite(global_batch_is_shared(job) ? ratio : s->efficiency_ratio))
         snprintf(text, sizeof text, "not known: no time passed in the steps of this run, or of one worker alone");
     else if (job->opts.stages > 1)
