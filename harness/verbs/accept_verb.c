@@ -156,6 +156,7 @@ static enum rc write_criteria(struct criteria *c, const struct accept_opts *o)
     if (!sources)
         return rc_raise(RC_NOMEM, "no memory for the sources of criteria");
 
+    TRY(verb_refuse_ranks("--init: "));
     if (o->reference[0] && o->declared[0])
         FAIL(RC_INVAL, "--reference: and --declared are two sources of limits; use one");
     if (o->reference[0])

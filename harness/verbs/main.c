@@ -183,24 +183,13 @@ out:
     return rc;
 }
 
-/* Each rank would do all the work, and write the same files. Trainings that it starts would be ranks of the launch. */
-static enum rc refuse_ranks(const struct verb *v)
-{
-    const struct launcher launcher = world_launcher();
-
-    if (!v->is_one_process || launcher.n_ranks < 2 || launcher.is_by_hand)
-        return RC_OK;
-    return rc_raise(RC_INVAL, "is the work of one process, and %s started %d; run it without %s", launcher.name,
-                    launcher.n_ranks, launcher.name);
-}
-
 static int run_verb(const struct verb *v, int argc, char **argv)
 {
     struct verb_call call;
 
     if (verb_help_is_wanted(argv))
         return help_verb(v, argc, argv);
-    if (refuse_ranks(v) != RC_OK)
+    if (v->is_one_process && verb_refuse_ranks("") != RC_OK)
         return tell(v, RC_INVAL, STAGE_INPUT, false);
     enum rc rc = verb_call_open(&call, v, argc, argv);
     if (rc == RC_OK)

@@ -16,6 +16,7 @@
 #include "harness/report/chart.h"
 #include "harness/train/train.h"
 #include "harness/world/stop.h"
+#include "harness/world/world.h"
 
 /* --- files that a subcommand reads and writes --- */
 
@@ -508,6 +509,16 @@ static bool has(const struct verb_call *call, const char *name)
             if (!call->group[g].module && strcmp(call->group[g].table[i].name, name) == 0)
                 return opt_is_given(&call->group[g], i);
     return false;
+}
+
+enum rc verb_refuse_ranks(const char *what)
+{
+    const struct launcher launcher = world_launcher();
+
+    if (launcher.n_ranks < 2 || launcher.is_by_hand)
+        return RC_OK;
+    return rc_raise(RC_INVAL, "%sis the work of one process, and %s started %d; run it without %s", what, launcher.name,
+                    launcher.n_ranks, launcher.name);
 }
 
 bool verb_prints_csv(const struct verb_call *call)

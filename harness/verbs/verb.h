@@ -118,6 +118,10 @@ void verb_call_close(struct verb_call *call); /* accepts a zeroed one */
 enum rc verb_run(const struct verb *v, struct verb_call *call) MUST_CHECK;
 /* Did the user give this option, which belongs to no module? Asserts that it exists. */
 bool verb_given(const struct verb_call *call, const char *option);
+/* RC_INVAL: this process is one of several ranks of a launcher. Each of them would do all of the work of `what`, as in
+ * "--init FILE: " or "", and write the same files; trainings that it starts would be ranks of the launch. */
+enum rc verb_refuse_ranks(const char *what) MUST_CHECK;
+
 /* Do tables alone go to standard output, as --format csv of verb.format says? */
 bool verb_prints_csv(const struct verb_call *call);
 /* Write the records of a folder of compare or accept, or of a file, to standard output. RC_IO. */
