@@ -175,6 +175,8 @@ enum rc training_launch(const struct lab_env *env, const char *name, const char 
     parts_begin(env, name);
     TRY(child_run(argv, 0, stop_wanted, &exit_code, complaint, sizeof complaint));
     complaint[strcspn(complaint, "\n")] = '\0';
+    if (exit_code != 0 && stop_wanted())
+        FAIL(RC_PEER, "stopped by %s during the training %s", stop_signal_name(stop_signal()), name);
     if (exit_code != 0) {
         char ending[sizeof complaint + 64];
         child_ending(ending, sizeof ending, exit_code, complaint);
