@@ -2,6 +2,7 @@
 /* terminal.c - lines that fit a terminal; see terminal.h. */
 #include "harness/base/terminal.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,8 @@ void terminal_vnote(FILE *to, const char *fmt, va_list ap)
 
     if (vasprintf(&text, fmt, ap) < 0)
         text = NULL;
+    for (char *c = text; c && *c; c++)
+        *c = iscntrl((unsigned char)*c) && *c != '\n' && *c != '\t' ? '?' : *c;
     lines = text ? open_memstream(&whole, &n_bytes) : NULL;
     if (lines) {
         if (is_terminal)

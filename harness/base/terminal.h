@@ -30,7 +30,8 @@ void terminal_comment(FILE *to, const char *text);
 
 /* Prints a note, a warning or an error, and an end of line, in one write. To a terminal: broken as by terminal_wrap()
  * into lines of terminal_line_columns(). A command at its end, ": gradmark ..." or ": mpirun ...", is not broken, so
- * that it can be pasted: if it does not fit, it has the next line. Elsewhere the note is one line for programs. */
+ * that it can be pasted: if it does not fit, it has the next line. Elsewhere the note is one line for programs. A
+ * control character, as of a file's name or text, is shown as ?: a terminal would obey it. */
 void terminal_note(FILE *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void terminal_vnote(FILE *to, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 

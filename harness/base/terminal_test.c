@@ -106,6 +106,18 @@ static void assert_noted(const char *note, int n_columns, const char *expected)
     free(line);
 }
 
+/* Regression: a file's name with such characters coloured the terminal, and moved its cursor. */
+UNIT_TEST(control_characters_are_not_printed)
+{
+    struct printed p;
+
+    printed_begin(&p);
+    terminal_note(p.to, "%s: No such file", "a\033[31mb\r\177\tc\nd\u00e9");
+    char *text = printed_end(&p);
+    assert_string_equal(text, "a?[31mb??\tc\nd\u00e9: No such file\n");
+    free(text);
+}
+
 UNIT_TEST(notes_fit_a_terminal_and_are_one_line_elsewhere)
 {
     assert_noted("a note that fits forty columns", 40, "a note that fits forty columns\r\n");
