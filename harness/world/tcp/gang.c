@@ -190,7 +190,7 @@ enum rc gang_read_members(struct gang *g, const char *text)
     g->text = strdup(text);
     g->member = calloc((size_t)n, sizeof *g->member);
     if (!g->member || !g->text)
-        return rc_raise(RC_NOMEM, "no memory for a gang of %d", n);
+        return rc_raise(RC_NOMEM, "no memory for a run of %d processes", n);
     while (g->n_ranks < n && text_next(&rest, one, sizeof one)) {
         struct gang_member *m = &g->member[g->n_ranks++];
         const char *at = strchr(one, '@');
@@ -334,7 +334,7 @@ enum rc gang_read(struct gang *out)
              members ? "ROOT" : "MEMBERS");
     TRY(gang_read_members(out, members));
     if (!read_number(PREFIX "RANK", (uint64_t)out->n_ranks - 1, &out->rank))
-        TRY(wrong("RANK", getenv(PREFIX "RANK") ? getenv(PREFIX "RANK") : "", "is no rank of the gang"));
+        TRY(wrong("RANK", getenv(PREFIX "RANK") ? getenv(PREFIX "RANK") : "", "is no rank of the run"));
     if (here && !read_here(out, here))
         TRY(wrong("HERE", here, "is no PLACE/NUMBER, such as 0/2"));
     if (!gang_split_address(root, host, &port))
@@ -391,7 +391,7 @@ enum rc gang_export(const struct gang *g, const char *key)
     enum rc rc;
 
     if (!members)
-        FAIL(RC_NOMEM, "no memory for a gang of %d", g->n_ranks);
+        FAIL(RC_NOMEM, "no memory for a run of %d processes", g->n_ranks);
     TRY(set(PREFIX "MEMBERS", members));
     TRY(set(PREFIX "ROOT", g->root));
     TRY(set(PREFIX "BY_HAND", "1"));

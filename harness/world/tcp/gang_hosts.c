@@ -91,7 +91,7 @@ static enum rc list_gang(struct gang *g, const struct list list[GANG_N_JOBS])
     for (int j = 0; j < GANG_N_JOBS; j++)
         n += gang_count_items(list[j].text);
     if (n > GANG_MAX_MEMBERS)
-        FAIL(RC_INVAL, "%s: a gang of %d; %d at most are possible", list[GANG_WORKER].option, n, GANG_MAX_MEMBERS);
+        FAIL(RC_INVAL, "%s: names %d processes; use %d at most", list[GANG_WORKER].option, n, GANG_MAX_MEMBERS);
     if (gang_count_items(list[GANG_CHIEF].text) > 1)
         FAIL(RC_INVAL, "%s: there can be one chief", list[GANG_CHIEF].option);
     if (gang_count_items(list[GANG_WORKER].text) + gang_count_items(list[GANG_CHIEF].text) == 0)
@@ -122,10 +122,12 @@ static enum rc find_own(struct gang *g, const char *job, int64_t task, const cha
         n_tasks++;
     }
     if (n_tasks == 0)
-        return rc_raise(RC_INVAL, "%s %.40s: the gang has no such job; use %s", job_option, job,
+        return rc_raise(RC_INVAL, "%s %.40s: the run has no such job; use %s", job_option, job,
                         gang_n_servers(g) > 0 ? "worker or ps" : "worker");
-    return rc_raise(RC_INVAL, "%s %lld: the gang has %d of job %s; use a whole number from 0 to %d", task_option,
-                    (long long)task, n_tasks, job, n_tasks - 1);
+    if (n_tasks == 1)
+        return rc_raise(RC_INVAL, "%s %lld: job %s has 1 process; use 0", task_option, (long long)task, job);
+    return rc_raise(RC_INVAL, "%s %lld: job %s has %d processes; use a whole number from 0 to %d", task_option,
+                    (long long)task, job, n_tasks, n_tasks - 1);
 }
 
 enum rc gang_of_hosts(struct gang *out, const struct gang_hosts *hosts)
@@ -214,7 +216,7 @@ static enum rc read_task(const json_t *root, const char **job, int64_t *index)
         return rc_raise(RC_INVAL, "TF_CONFIG: task is no { \"type\": \"worker\", \"index\": 0 }");
     if (strcmp(*job, "evaluator") == 0)
         return rc_raise(RC_INVAL,
-                        "TF_CONFIG: task.type is evaluator, which trains nothing and has no place in the gang");
+                        "TF_CONFIG: task.type is evaluator, which trains nothing; start only its other tasks");
     if (find_job(*job, &known))
         *job = job_key[known];
     *index = number ? json_integer_value(number) : 0;

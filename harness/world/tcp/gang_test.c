@@ -72,9 +72,9 @@ UNIT_TEST(wrong_hosts_are_named)
     struct gang_hosts h = two_and_one("ps", 1);
     struct gang g;
 
-    assert_refused(gang_of_hosts(&g, &h), "--task 1: the gang has 1 of job ps; use a whole number from 0 to 0");
+    assert_refused(gang_of_hosts(&g, &h), "--task 1: job ps has 1 process; use 0");
     h = two_and_one("chief", 0);
-    assert_refused(gang_of_hosts(&g, &h), "--job chief: the gang has no such job; use worker or ps");
+    assert_refused(gang_of_hosts(&g, &h), "--job chief: the run has no such job; use worker or ps");
     h = two_and_one("worker", 0);
     h.ps_hosts = "a:3,b";
     assert_refused(gang_of_hosts(&g, &h), "--ps-hosts: b is no HOST:PORT");
@@ -149,7 +149,7 @@ UNIT_TEST(wrong_tf_config_is_named)
         { "{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {\"type\": \"worker\", \"index\": \"0\"}}", "task is no" },
         { "{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {\"type\": \"evaluator\", \"index\": 0}}", "evaluator" },
         { "{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {\"type\": \"worker\", \"index\": 1}}",
-          "TF_CONFIG: task.index 1: the gang has 1 of job worker" },
+          "TF_CONFIG: task.index 1: job worker has 1 process; use 0" },
         { "{\"cluster\": {\"chief\": [\"a:1\", \"b:1\"]}, \"task\": {\"type\": \"chief\"}}", "there can be one chief" },
         { "{\"cluster\": {\"worker\": [\"a:1\"], \"wroker\": [\"b:1\"]}, \"task\": {\"type\": \"worker\"}}",
           "TF_CONFIG: cluster.wroker is no job that gradmark knows; use chief (or master), worker, ps" },
@@ -197,7 +197,7 @@ UNIT_TEST(the_environment_tells)
     gang_free(&read);
     gang_free(&g);
     assert_int_equal(setenv("GRADMARK_GANG_RANK", "3", 1), 0);
-    assert_refused(gang_read(&read), "GRADMARK_GANG_RANK=3: is no rank of the gang");
+    assert_refused(gang_read(&read), "GRADMARK_GANG_RANK=3: is no rank of the run");
     assert_int_equal(setenv("GRADMARK_GANG_RANK", "0", 1), 0);
     assert_int_equal(setenv("GRADMARK_GANG_KEY", "00ff", 1), 0);
     assert_refused(gang_read(&read), "GRADMARK_GANG_KEY: is no key of 64 hexadecimal digits");

@@ -231,7 +231,7 @@ static enum rc launch_hosts_open(struct launch_hosts *out, const struct launch_o
     enum rc rc = RC_OK;
 
     if (!h.host || !h.block)
-        FAIL(RC_NOMEM, "no memory for the hosts of a gang");
+        FAIL(RC_NOMEM, "no memory for the hosts of a run");
     if (has_file && opts->hosts[0] != '\0')
         FAIL(RC_INVAL, "--hostfile %.250s: and -H name hosts; leave out one of them", opts->hostfile);
     if (has_file)

@@ -213,7 +213,7 @@ static enum rc begin(struct tcp_hub *h, int *link_fd)
     h->stranger = calloc(HUB_N_STRANGERS, sizeof *h->stranger);
     h->polled = calloc((size_t)h->n_ranks + (size_t)h->gang->n_guests + HUB_N_STRANGERS + 2, sizeof *h->polled);
     if (!h->member || !h->stranger || !h->polled)
-        FAIL(RC_NOMEM, "no memory for a gang of %d", h->n_ranks);
+        FAIL(RC_NOMEM, "no memory for a run of %d processes", h->n_ranks);
     TRY(gang_check_files((uint64_t)h->n_ranks + (uint64_t)h->gang->n_guests));
     TRY(hub_worlds_open(h));
     TRY(hub_guests_open(h));
@@ -270,7 +270,7 @@ enum rc tcp_hub_open(struct tcp_hub **out, const struct gang *gang, enum on_loss
     *out = NULL;
     *link_fd = -1;
     if (!h)
-        return rc_raise(RC_NOMEM, "no memory for the hub of a gang");
+        return rc_raise(RC_NOMEM, "no memory for the hub of a run");
     *h = (struct tcp_hub){ .gang = gang, .n_ranks = gang->n_ranks, .on_loss = on_loss };
     h->listening_fd = h->wake_fd = -1;
     h->started_ns = wait_clock_ns();

@@ -467,7 +467,8 @@ static enum rc await_message(struct tcp_stream *s, struct tcp_message *out, uint
             return RC_OK;
         const uint64_t left_ms = ms_until(limit_ns);
         if (stop_wanted())
-            return rc_raise(RC_TIMEOUT, "%s while the gang was not there yet", stop_signal_name(stop_signal()));
+            return rc_raise(RC_TIMEOUT, "%s while the other processes were not there yet",
+                            stop_signal_name(stop_signal()));
         if (left_ms == 0)
             return rc_raise(RC_TIMEOUT, "does not answer");
         wait_for(tcp_stream_fd(s), tcp_stream_has_to_send(s), left_ms);

@@ -67,7 +67,7 @@ static enum rc join_gang(struct tcp_rank *self, const struct world_opts *opts)
     own_place(place);
     self->host_of = calloc((size_t)self->gang.n_ranks, sizeof *self->host_of);
     if (!self->host_of)
-        FAIL(RC_NOMEM, "no memory for a gang of %d", self->gang.n_ranks);
+        FAIL(RC_NOMEM, "no memory for a run of %d processes", self->gang.n_ranks);
     if (self->rank == 0)
         TRY(tcp_hub_open(&self->hub, &self->gang, opts->on_loss, &link.fd));
     TRY(tcp_link_open(&self->link, &link, self->host_of));
@@ -182,7 +182,7 @@ enum rc tcp_world_open(struct tcp_world *t, struct tcp_rank *self, const struct 
     self->gang.interface = opts->interface;
     self->gang.guest_silence_ns = opts->stall.abort_ns;
     if (n_ranks != 0 && n_ranks != gang->n_ranks)
-        FAIL(RC_INVAL, "world tcp: %d ranks were asked for, but the gang has %d", n_ranks, gang->n_ranks);
+        FAIL(RC_INVAL, "world tcp: %d ranks were asked for, but the run has %d", n_ranks, gang->n_ranks);
     if (gang->joins)
         return tcp_guest_open(t, self, opts);
     TRY(join_gang(self, opts));
