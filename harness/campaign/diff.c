@@ -367,7 +367,10 @@ static enum rc pair_points(struct diff *d)
         n_compared += p->differs[0] == '\0';
     }
     if (d->n_pairs == 0)
-        return rc_raise(RC_INVAL, "%s and %s: no point is in both", d->of[0]->name, d->of[1]->name);
+        return rc_raise(
+            RC_INVAL,
+            "%s and %s: no point is in both; use results that have a model, mode and number of workers in common",
+            d->of[0]->name, d->of[1]->name);
     if (n_compared == 0)
         return rc_raise(RC_INVAL, "%s and %s: no point can be compared: %s", d->of[0]->name, d->of[1]->name,
                         d->pair[0].differs);

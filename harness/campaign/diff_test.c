@@ -180,7 +180,9 @@ KIT_TEST(points_of_one_alone_are_named)
     assert_int_equal(n.n_untold, 2);
     free(text);
     assert_int_equal(diff_of(*state, FOUR, 1, &PLAIN, FOUR + 1, 3, &PLAIN, &n, &text), RC_INVAL);
-    assert_string_equal(text, "first and second: no point is in both");
+    assert_string_equal(
+        text,
+        "first and second: no point is in both; use results that have a model, mode and number of workers in common");
     free(text);
 }
 
