@@ -323,13 +323,14 @@ UNIT_TEST(beside)
     assert_true(fabs(async.bound_step_s / (6 * quarter_s) - 1) < 1e-3);
     assert_true(fabs(one.bound_step_s / (3 * whole_s) - 1) < 1e-3);
     assert_true(one_async.bound_step_s < 0.1 * whole_s); /* worker 0 waits for no link */
-    assert_true(sync.bound_ratio <= 1 && async.bound_ratio <= 1 && one.bound_ratio <= 1 && one_async.bound_ratio <= 1);
+    assert_true(sync.bound_ratio <= 1 && async.bound_ratio <= 1 && one.bound_ratio <= 1);
+    assert_true(isnan(one_async.bound_ratio)); /* of a few ns: the clock does not tell */
     assert_true(one.bound_ratio > 0.45 && async.bound_ratio > 0.9);
     assert_true(one_async.step_s[0] < 0.1 * one_async.step_s[1]);
     assert_true(fabs(one_ssp.bound_step_s / (10. / 12 * 3 * whole_s) - 1) < 1e-3); /* 2 of 12 steps ahead at most */
     assert_true(one_ssp.bound_ratio <= 1 && one_ssp.bound_ratio > 0.35);
     assert_true(one_loose.bound_step_s == one_async.bound_step_s); /* nobody waits in so few */
-    assert_true(one_loose.bound_ratio <= 1);
+    assert_true(isnan(one_loose.bound_ratio));
 }
 
 /* One way, a server's link carries replies to 4 workers and as many forwards; a worker's, its pushes to 4 servers, and
