@@ -185,7 +185,6 @@ enum rc criteria_settle(struct criteria *c, int *key)
 {
     const int n_names = named_stages(c->stages, c->runs);
     char least[64], all[64], quanta[64];
-    int n_different = 0;
     enum rc rc = RC_OK;
 
     snprintf(least, sizeof least, "at least least_repeats_count, %d", c->least_repeats_count);
@@ -193,10 +192,6 @@ enum rc criteria_settle(struct criteria *c, int *key)
     snprintf(quanta, sizeof quanta, "at least 10 times noise_quantum_s, %g", 10 * c->noise_quantum_s);
     if (n_names > 1 && names_all(c->stages))
         TRY(contradicts(c, "stages", "all alone, or names of stages", key));
-    for (int s = 0; s < ACCEPT_N_STAGES; s++)
-        n_different += c->runs[s];
-    if (n_names > n_different)
-        TRY(contradicts(c, "stages", "each stage once", key));
     if (c->runs[ACCEPT_SOAK] && !(c->soak_minutes > 0)) {
         c->runs[ACCEPT_SOAK] = false;
         if (strcmp(c->stages, "all") != 0)

@@ -127,7 +127,6 @@ UNIT_TEST(each_error_names_line_key_and_value)
                        "all|preflight|compute|noise|pairwise|collectives|ps|training|integrity|soak" },
         { "stages: all,ps\n", "c.yaml:1: stages: is all,ps; use all alone, or names of stages" },
         { "stages: ps,all\n", "c.yaml:1: stages: is ps,all; use all alone, or names of stages" },
-        { "stages: ps,soak,ps\n", "c.yaml:1: stages: is ps,soak,ps; use each stage once" },
         { "stages: ps,soak\n", "c.yaml:1: soak_minutes: is 0; use more than 0, as stages names the soak" },
         { "name: a\nsoak_minutes: 0\nstages: soak\n",
           "c.yaml:2: soak_minutes: is 0; use more than 0, as stages names the soak" },
