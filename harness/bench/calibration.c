@@ -256,6 +256,25 @@ out:
     return rc;
 }
 
+void calibration_doubt(struct cluster *c, struct cluster_sources *sources, const struct calibration *m)
+{
+    static const char *const doubtful[] = { "jitter", "jitter_ratio" };
+
+    for (size_t i = 0; i < sizeof doubtful / sizeof *doubtful; i++) {
+        const int key = cluster_key_find(doubtful[i]);
+        snprintf(sources->text[key], sizeof sources->text[key],
+                 "assumed: " CALIBRATION_DOUBTFUL ": equal work took %.0f %% longer than the fastest",
+                 100 * m->compute.jitter.ratio);
+        c->assumed |= UINT64_C(1) << key;
+    }
+}
+
+void calibration_tell_doubt(const struct cluster_sources *sources, const char *name, FILE *to)
+{
+    if (strstr(sources->text[cluster_key_find("jitter_ratio")], CALIBRATION_DOUBTFUL))
+        fprintf(to, "Doubtful: %s: " CALIBRATION_DOUBTFUL ". Run gradmark calibrate again on an idle machine.\n", name);
+}
+
 enum rc calibration_describe(struct cluster *out, struct cluster_sources *sources, const struct calibration *c,
                              const char *name)
 {

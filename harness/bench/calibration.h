@@ -36,4 +36,13 @@ enum cluster_sharing calibration_sharing(const struct local_sharing *s);
 enum rc calibration_describe(struct cluster *out, struct cluster_sources *sources, const struct calibration *c,
                              const char *name) MUST_CHECK;
 
+/* Jitter above this: other programs ran. A test bench of equal machines has a few percent. */
+#define CALIBRATION_NOISY_RATIO 0.2
+#define CALIBRATION_DOUBTFUL "measured while other programs ran"
+
+/* Make the jitter of a description assumed: above CALIBRATION_NOISY_RATIO it is that of other programs. */
+void calibration_doubt(struct cluster *c, struct cluster_sources *sources, const struct calibration *m);
+/* Print a line if calibration_doubt() marked the description with these sources; name: of its file. */
+void calibration_tell_doubt(const struct cluster_sources *sources, const char *name, FILE *to);
+
 #endif

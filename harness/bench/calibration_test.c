@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/suite/unit.h"
@@ -75,6 +76,30 @@ UNIT_TEST(the_simulator_gives_back_what_was_measured)
     assert_int_equal(c.n_ranks_per_host, 4);
     assert_int_equal(c.n_hosts, 0);
     assert_true(c.server_memory_bytes_per_s == 0);
+}
+
+/* Regression: jitter of other programs was written as measured, without a word. */
+UNIT_TEST(jitter_of_other_programs_is_assumed)
+{
+    static struct cluster_sources sources;
+    const struct calibration m = measured();
+    char *told = NULL;
+    size_t n_bytes;
+    struct cluster c;
+
+    assert_int_equal(calibration_describe(&c, &sources, &m, "mine"), RC_OK);
+    FILE *to = open_memstream(&told, &n_bytes);
+    assert_non_null(to);
+    calibration_tell_doubt(&sources, "mine.yaml", to);
+    assert_int_equal(ftell(to), 0);
+    calibration_doubt(&c, &sources, &m);
+    assert_true(is_assumed(&c, &sources, "jitter") && is_assumed(&c, &sources, "jitter_ratio"));
+    assert_false(is_assumed(&c, &sources, "flops_per_s"));
+    assert_ratio(c.jitter_ratio, 0.25);
+    calibration_tell_doubt(&sources, "mine.yaml", to);
+    assert_int_equal(fclose(to), 0);
+    assert_non_null(strstr(told, "Doubtful: mine.yaml: "));
+    free(told);
 }
 
 UNIT_TEST(what_is_measured_is_not_assumed)

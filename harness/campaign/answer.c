@@ -535,6 +535,7 @@ enum rc campaign_answer(const struct campaign *c, FILE *to)
     for (size_t i = 0; i < all.n_claims; i++)
         if (all.claim[i].kind == CLAIM_VALUE)
             claim_tell_value(&all, &all.claim[i], to);
+    campaign_tell_unknown_load(c, to);
 out:
     claims_close(&all);
     return rc;

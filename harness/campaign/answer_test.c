@@ -318,6 +318,21 @@ KIT_TEST(a_disturbed_campaign_lacks_steps_too)
     campaign_close(&c);
 }
 
+/* Regression: an answer of runs whose machine does not tell its load was as sure as any. */
+KIT_TEST(an_unknown_load_is_told)
+{
+    struct campaign c;
+
+    open_case(&c, *state, &CASES[0]);
+    c.point[1].launch[2].is_load_unknown = true;
+    char *text = made_text(&c, campaign_answer);
+    assert_non_null(strstr(text,
+                           "\nIt is not known whether other programs disturbed 1 of 9 runs: a run was shorter than "
+                           "0.1 s, or /proc/stat does not tell the load.\n"));
+    free(text);
+    campaign_close(&c);
+}
+
 /* Each reason to withhold a price has its line. */
 KIT_TEST(each_withheld_price_has_its_reason)
 {

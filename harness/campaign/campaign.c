@@ -120,6 +120,7 @@ static void read_summary(struct launch *out, const json_t *r)
     *out = (struct launch){
         .did_not_learn = has_text(r, "learned", learned_word(LEARNED_NO)),
         .was_disturbed = has_text(r, "disturbed", "yes"),
+        .is_load_unknown = has_text(r, "disturbed", "not_known"),
         .switched = has_text(r, "steady_state", steady_state_text(STEADY_SWITCH)),
         .never_settled = has_text(r, "steady_state", steady_state_text(STEADY_NONE)),
         .session = (int)json_integer_value(json_object_get(r, "session_index")),
@@ -199,7 +200,7 @@ static int note_others_before(const struct campaign *c, json_t *summary)
 {
     const struct disturbance *d = &c->before;
 
-    if (!has_text(summary, "disturbed", "not_known") || !disturbance_is_too_much(d))
+    if (!has_text(summary, "disturbed", "not_known") || isnan(d->taken_ratio) || !(d->taken_limit_ratio > 0))
         return 0;
     return json_object_set_new(summary, "disturbed", json_string(disturbance_word(d))) |
            json_object_set_new(summary, "steal_ratio", json_real(d->steal_ratio)) |

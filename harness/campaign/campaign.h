@@ -70,6 +70,7 @@ struct launch { /* the summary record of one launch */
 #undef MEMBER
     bool did_not_learn;           /* the launch's own judgement: "learned" is "no" */
     bool was_disturbed;           /* likewise */
+    bool is_load_unknown;         /* likewise: nobody could tell whether other programs ran beside it */
     bool switched, never_settled; /* likewise; neither: a steady state, or too short to decide */
     int session;                  /* how often its campaign had been interrupted and continued */
 };
@@ -322,6 +323,8 @@ void campaign_tell_marked(const struct campaign *c, FILE *to);
 void campaign_explain_marks(const struct campaign *c, FILE *to);
 /* Both. */
 void campaign_tell_marks(const struct campaign *c, FILE *to);
+/* Print of how many launches the load of the machine is not known; nothing if of none. */
+void campaign_tell_unknown_load(const struct campaign *c, FILE *to);
 
 /* --- curves.c: losses at equal samples --- */
 

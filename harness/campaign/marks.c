@@ -99,6 +99,23 @@ size_t pairs_n_marked(const struct point *a, const struct point *b, enum launch_
     return n;
 }
 
+void campaign_tell_unknown_load(const struct campaign *c, FILE *to)
+{
+    size_t n_unknown = 0, n_launches = 0;
+
+    for (size_t i = 0; i < c->n_points; i++) {
+        const struct point *p = &c->point[i];
+        n_launches += p->n_launches;
+        for (size_t k = 0; k < p->n_launches; k++)
+            n_unknown += p->launch[k].is_load_unknown;
+    }
+    if (n_unknown > 0)
+        fprintf(to,
+                "It is not known whether other programs disturbed %zu of %zu runs: a run was shorter than %g s, or "
+                "/proc/stat does not tell the load.\n",
+                n_unknown, n_launches, DISTURBANCE_MIN_S);
+}
+
 /* "lenet ps, 2 workers: disturbed in 3 of 10 launches: " */
 static void tell_how_many(const struct point *p, size_t n_marked, const char *what, FILE *to)
 {

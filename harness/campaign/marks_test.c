@@ -71,6 +71,7 @@ KIT_TEST(short_launches_have_what_was_there_before)
     take(&c, p, *state, 1, UNKNOWN);
     take(&c, p, *state, 1, ",\"disturbed\":null");
     assert_false(p->launch[0].was_disturbed);
+    assert_false(p->launch[1].is_load_unknown);
     assert_true(p->launch[1].was_disturbed);
     assert_true(p->launch[1].steal_ratio == 0.25 && p->launch[1].others_cores_count == 1.5);
     assert_true(p->launch[1].taken_cores_ratio == 1.25);
@@ -78,7 +79,11 @@ KIT_TEST(short_launches_have_what_was_there_before)
     p = made_add(&c, "lenet", "none", 2);
     c.before.taken_limit_ratio = 1.25; /* not above it */
     take(&c, p, *state, 1, UNKNOWN);
-    assert_false(p->launch[0].was_disturbed);
+    assert_false(p->launch[0].was_disturbed || p->launch[0].is_load_unknown);
+    assert_true(p->launch[0].others_cores_count == 1.5);
+    c.before = DISTURBANCE_NOT_KNOWN;
+    take(&c, p, *state, 1, UNKNOWN);
+    assert_true(p->launch[1].is_load_unknown && !p->launch[1].was_disturbed);
     campaign_close(&c);
 }
 

@@ -317,11 +317,12 @@ static void page_paragraphs(char *text, FILE *to)
 
 static enum rc page_disturbed(const struct recorded *k, FILE *to)
 {
-    char *marked = NULL, *explained = NULL;
+    char *marked = NULL, *explained = NULL, *unknown = NULL;
     enum rc rc;
 
     TRY(text_of(&marked, &k->campaign, campaign_tell_marked));
     TRY(text_of(&explained, &k->campaign, campaign_explain_marks));
+    TRY(text_of(&unknown, &k->campaign, campaign_tell_unknown_load));
     fputs("<h2 id=\"disturbed\">What was disturbed</h2>\n", to);
     if (marked[0])
         html_lines(to, NULL, marked);
@@ -330,11 +331,13 @@ static enum rc page_disturbed(const struct recorded *k, FILE *to)
     else if (!k->tells_disturbance)
         html_element(to, "p", NULL,
                      "The records do not say whether a launch was disturbed: they are of an older version.");
-    else
+    else if (!unknown[0])
         html_element(to, "p", NULL,
                      "No launch was disturbed, and each reached a steady state or was too short to tell.");
+    page_paragraphs(unknown, to);
     page_paragraphs(explained, to);
 out:
+    free(unknown);
     free(explained);
     free(marked);
     return rc;

@@ -199,6 +199,12 @@ PAGE_TEST(disturbed_launches_are_named)
     assert_non_null(strstr(page.text, "No launch was disturbed"));
     free(page.text);
     free(told);
+    recorded_write(k, one, 1, &(struct recorded_kit){ .summary = ",\"disturbed\":\"not_known\"" });
+    page = page_at(k, k->dir, "report.html", true, &told);
+    assert_null(strstr(page.text, "No launch was disturbed"));
+    assert_non_null(strstr(page.text, "It is not known whether other programs disturbed 3 of 3 runs"));
+    free(page.text);
+    free(told);
     recorded_write(k, one, 1, &(struct recorded_kit){ .host = NULL });
     page = page_at(k, k->dir, "report.html", true, &told);
     assert_non_null(strstr(page.text, "The records do not say whether a launch was disturbed"));

@@ -14,6 +14,7 @@
 #include "harness/base/opt.h"
 #include "harness/base/terminal.h"
 #include "harness/base/text.h"
+#include "harness/bench/calibration.h"
 #include "harness/campaign/prediction.h"
 #include "harness/campaign/sweep.h"
 #include "harness/cluster/cluster_keys.h"
@@ -762,6 +763,7 @@ enum rc prediction_print_answer(const struct prediction *p, FILE *to)
         tell_setting(&p->setting[i], text.lines);
     if (p->n_settings > MOST_ANSWERED)
         fprintf(text.lines, "%zu more settings are in the table.\n", p->n_settings - MOST_ANSWERED);
+    calibration_tell_doubt(p->sources, p->terms->cluster, text.lines);
     fputc('\n', text.lines);
     TRY(terminal_text_close(&text, to));
     TRY(print_short_table(p, to));

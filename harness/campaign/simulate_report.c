@@ -9,6 +9,7 @@
 
 #include "harness/base/file.h"
 #include "harness/base/terminal.h"
+#include "harness/bench/calibration.h"
 #include "harness/campaign/bottleneck.h"
 #include "harness/campaign/prediction.h"
 #include "harness/cluster/cluster_keys.h"
@@ -166,6 +167,7 @@ static void tell_how_sure(const struct simulate *s, FILE *to)
     int key[CLUSTER_MAX_KEYS];
     const size_t n_assumed = cluster_assumed(&c->cluster, key);
 
+    calibration_tell_doubt(c->sources, c->name, to);
     if (n_assumed == 0) {
         fprintf(to, "Simulated, not measured. Every value of %s was measured or published.\n", c->name);
         return;

@@ -26,7 +26,6 @@
 /* A rank that is slower than the median by more is named. */
 #define SLOW_RATIO 0.9
 /* Noise of equal work from which on other programs are the likely cause. */
-#define NOISY_RATIO 0.2
 
 static void row(struct table *t, const char *what, double value, const char *unit, const char *fit, const char *from)
 {
@@ -182,7 +181,7 @@ static void tell_link(FILE *to, const struct link_fit *f, enum link_class of)
 static void tell_answer(FILE *to, const struct calibration *c)
 {
     const struct compute_bench *m = &c->compute;
-    const bool is_noisy = m->jitter.ratio > NOISY_RATIO;
+    const bool is_noisy = m->jitter.ratio > CALIBRATION_NOISY_RATIO;
 
     fprintf(to, "%d rank%s on %d host%s, at most %d each: %.4g GFLOP/s a rank, jitter %.3g %%.\n", c->n_ranks,
             c->n_ranks == 1 ? "" : "s", c->links.n_hosts, c->links.n_hosts == 1 ? "" : "s", c->links.n_most_host_ranks,
@@ -310,6 +309,12 @@ static const char *waited(const struct run *run)
     return machine_is_virtual(&run->machine) ? "" : run->spun ? ", --wait spin" : ", --wait sleep";
 }
 
+/* In virtual time jitter is what the description says, however much. */
+static bool is_doubtful(const struct run *run)
+{
+    return !machine_is_virtual(&run->machine) && run->result.compute.jitter.ratio > CALIBRATION_NOISY_RATIO;
+}
+
 /* What measured it, with what; in virtual time nothing of this machine, and no date: the same file each time. */
 static void head_of_file(char *out, size_t n_bytes, const struct run *run)
 {
@@ -319,11 +324,13 @@ static void head_of_file(char *out, size_t n_bytes, const struct run *run)
     manifest_date(date, sizeof date);
     snprintf(out, n_bytes,
              "SPDX-License-Identifier: Apache-2.0\nMeasured by gradmark calibrate%s%s%s%s: world %s, "
-             "transport %s, compute %s, %d ranks on %d hosts%s.\n",
+             "transport %s, compute %s, %d ranks on %d hosts%s.\n%s",
              machine_is_virtual(&run->machine) ? "" : " ", machine_is_virtual(&run->machine) ? "" : version,
              machine_is_virtual(&run->machine) ? "" : ", ", machine_is_virtual(&run->machine) ? "" : date,
              run->machine.world->module.name, run->machine.transport->module.name, run->machine.compute->module.name,
-             run->machine.n_ranks, run->result.links.n_hosts, waited(run));
+             run->machine.n_ranks, run->result.links.n_hosts, waited(run),
+             is_doubtful(run) ? "Doubtful: " CALIBRATION_DOUBTFUL ". Run gradmark calibrate again on an idle machine.\n"
+                              : "");
 }
 
 static enum rc write_results(const struct run *run)
@@ -341,6 +348,8 @@ static enum rc write_results(const struct run *run)
     if (name[0] == '\0')
         name_of_file(name, o->out);
     TRY(calibration_describe(&cluster, sources, &run->result, name));
+    if (is_doubtful(run))
+        calibration_doubt(&cluster, sources, &run->result);
     head_of_file(head, sizeof head, run);
     TRY(cluster_write(&cluster, sources, head, o->out));
     printf("%s: written. gradmark info --cluster shows it, simulate --cluster uses it.\n", o->out);

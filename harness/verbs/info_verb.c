@@ -9,6 +9,7 @@
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
 #include "harness/base/terminal.h"
+#include "harness/bench/calibration.h"
 #include "harness/campaign/prediction_inputs.h"
 #include "harness/cluster/cluster_keys.h"
 #include "harness/cluster/topology.h"
@@ -184,6 +185,7 @@ static enum rc print_cluster(const struct info_opts *o)
 
     TRY(file_of_option(cluster_find(&c, &sources, o->cluster), "cluster"));
     TRY(cluster_set(&c, &sources, o->cluster_set.text));
+    calibration_tell_doubt(&sources, o->cluster, stdout);
     for (enum group group = GIVEN; group < N_GROUPS; group++)
         for (int i = 0, n = 0; i < CLUSTER_N_KEYS; i++)
             if (group_of(&c, &sources, i) == group)

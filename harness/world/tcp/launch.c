@@ -36,6 +36,7 @@ struct launch_lines {
     int fd; /* -1: it has ended */
     char *text;
     size_t n_bytes, capacity_bytes; /* of an unfinished line */
+    bool has_text;                  /* it has written something */
     int error;                      /* errno of the first line that could not be written; 0: none */
 };
 
@@ -318,6 +319,7 @@ static void launch_lines_read(struct launch_lines *l, int to, int rank)
             l->fd = -1;
             break;
         }
+        l->has_text = true;
         l->n_bytes += (size_t)n;
         write_lines(l, to, rank, l->n_bytes > (size_t)16 * CHUNK_BYTES); /* a line has an end, some time */
     }
@@ -600,6 +602,21 @@ static void kill_all(struct run *run)
     }
 }
 
+/* An agent may fail without a word, and no process then says why the run ended. */
+static void name_silent_failure(const struct run *run)
+{
+    char ending[128];
+
+    if (run->failed < 0 || run->were_killed || is_sudden(run->child[run->failed].exit_code))
+        return;
+    for (int r = 0; r < run->plan.n_ranks; r++)
+        if (run->child[r].stream[N_STREAMS - 1].has_text)
+            return;
+    child_ending(ending, sizeof ending, run->child[run->failed].exit_code, "");
+    terminal_note(stderr, "gradmark launch: rank %d on %s %s and wrote no error", run->failed,
+                  run->plan.process[run->failed].host, ending);
+}
+
 static void await_all(struct run *run)
 {
     while (run->n_running > 0) {
@@ -617,6 +634,7 @@ static void await_all(struct run *run)
     }
     for (int r = 0; r < run->plan.n_ranks; r++)
         read_streams(run, r); /* what they wrote last */
+    name_silent_failure(run);
 }
 
 /* Returns the errno of standard output, or 0. */
