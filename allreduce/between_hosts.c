@@ -152,8 +152,3 @@ struct collective_cost between_hosts_cost(const struct collective_call *call, in
         ring_half_cost(n_elems, h, n, (struct ring_half_ends){ k + 2, k + 1 }, false, call->wire);
     return collective_cost_sum(collective_cost_sum(round, scatter), gather);
 }
-
-struct collective_cost between_hosts_path(const struct collective_call *call, int h, bool is_least)
-{
-    return ring_allreduce_path(call->n_elems, h, 1, call->wire, is_least);
-}

@@ -46,8 +46,6 @@ enum rc between_hosts_sum(struct between_hosts *b, const struct collective *c, f
 size_t between_hosts_scratch_elems(size_t n_elems, int n_hosts);
 /* Cost on the first rank of host k of h. */
 struct collective_cost between_hosts_cost(const struct collective_call *call, int h, int k);
-/* From first send to last receive. */
-struct collective_cost between_hosts_path(const struct collective_call *call, int h, bool is_least);
 
 struct host_place { /* the place of a rank: its host, and its index there */
     int n_hosts, host, n_on_host, index;

@@ -19,6 +19,7 @@
 
 #include "allreduce/between_hosts.h"
 #include "allreduce/host_parts.h"
+#include "allreduce/ring.h"
 #include "harness/compute/compute.h"
 #include "harness/exchange/collective.h"
 #include "harness/net/transport.h"
@@ -185,7 +186,8 @@ static struct collective_cost hierarchical_critical_path(const void *opts, const
         slice.meetings = n_hosts > 1 ? N_MEETINGS : 2;
     if (n_hosts == 1)
         return slice;
-    return collective_cost_sum(collective_cost_sum(slice, between_hosts_path(call, n_hosts, group->is_least)), copy);
+    const struct collective_cost ring = ring_allreduce_path(call->n_elems, n_hosts, 1, call->wire, group->is_least);
+    return collective_cost_sum(collective_cost_sum(slice, ring), copy);
 }
 
 const struct collective_ops collective_hierarchical = {

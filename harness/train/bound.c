@@ -189,7 +189,7 @@ static double wire_s(const struct alpha_beta_times *exchange, const struct probe
 {
     const struct alpha_beta_times *a = &env->activations;
     const double exchange_s = larger(exchange->chain_s, exchange->link_s), a_s = larger(a->chain_s, a->link_s);
-    const double link_s = env->has_one_link ? exchange->link_s + a->link_s : 0;
+    const double link_s = env->links.has_one_link ? exchange->link_s + a->link_s : 0;
 
     return env->overlaps ? larger(larger(exchange_s, a_s + exchange->last_s), link_s) : exchange_s + a_s;
 }
@@ -210,7 +210,7 @@ static enum rc probe_own(struct train_limits *own, const struct probe_env *env, 
     TRY(world_barrier(env->world));
     if (env->wire.message_bytes > 0 && env->world->n_ranks > 1)
         TRY(probe_wire(&exchange, env, &env->wire));
-    own->wire_s = env->next_is_near ? 0 : wire_s(&exchange, env);
+    own->wire_s = env->links.next_is_near ? 0 : wire_s(&exchange, env);
     if (!worker)
         TRY(probe_server(&own->server_s, env));
     TRY(world_barrier(env->world));
@@ -269,7 +269,7 @@ static void combine(struct train_limits *out, const struct train_limits *all, co
     out->server_s = 0;
     for (int r = 0; r < env->world->n_ranks; r++)
         out->server_s = larger(out->server_s, all[r].server_s);
-    out->wire_s = crosses_fast_links(env->job) || env->has_other_pairs ? wire.shortest_s : wire.mean_s;
+    out->wire_s = crosses_fast_links(env->job) || env->links.has_other_pairs ? wire.shortest_s : wire.mean_s;
 }
 
 static enum rc probe(struct train_limits *out, const struct probe_env *env, unsigned parts)
@@ -327,11 +327,9 @@ static enum rc measure_and_restore(struct train_limits *out, struct rank *r, flo
                                    .compute = r->compute,
                                    .training = r->training,
                                    .wire = exchange_wire_plan(r->exchange),
-                                   .has_other_pairs = r->has_other_pairs,
-                                   .next_is_near = r->next_is_near,
+                                   .links = r->links,
                                    .activations = activations,
                                    .overlaps = r->result.overlap.overlaps,
-                                   .has_one_link = r->has_one_link,
                                    .param = r->param,
                                    .grad = grad };
     size_t n_state = 0;
@@ -393,7 +391,7 @@ out:
  *     it adds in shared memory. */
 static void drop_wire_limit(struct train_limits *l, const struct rank *r)
 {
-    if (r->has_no_wire_limit && l->wire_s > 0)
+    if (r->links.has_no_wire_limit && l->wire_s > 0)
         l->wire_s = NAN;
 }
 

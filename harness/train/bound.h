@@ -46,24 +46,30 @@ void record_bound(struct record *r, const struct train_summary *s);
  * server updating.
  */
 
+struct rank_links {         /* which links the messages of a rank take; rank_hosts.c finds out */
+    bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid */
+    bool has_other_pairs;   /* pairs of the collective are not the neighbours, and some pairs are on a host */
+    bool next_is_near;      /* mode with servers on other hosts than workers: the next rank is on this host, and no
+                               message of the exchange goes to it */
+    bool has_one_link;      /* of a collective: all that a rank sends is on the same link */
+};
+
 struct probe_env { /* of one rank; borrowed */
     struct world *world;
     const struct train_job *job;
     struct compute *compute;
-    struct training *training;           /* NULL on servers */
-    struct wire_plan wire;               /* the messages of a step; zeros: there is no exchange */
-    bool has_other_pairs;                /* the exchange is of others than neighbours */
-    bool next_is_near;                   /* on this host, where no message of the exchange goes */
+    struct training *training; /* NULL on servers */
+    struct wire_plan wire;     /* the messages of a step; zeros: there is no exchange */
+    struct rank_links links;
     struct alpha_beta_times activations; /* of the step, in a group of shards; zeros: it has none */
     bool overlaps;                       /* activations and exchange are under way at the same time */
-    bool has_one_link;                   /* a rank sends both on the same link */
     const float *param;                  /* float[n_params], memory of compute; NULL on servers and without data */
     float *grad;                         /* likewise, overwritten; NULL with --forward-only too */
 };
 
 /* Collective over env->world, every rank. Fills *out on rank 0. Workers: the slowest if they meet every step, else
- * their mean rate. Paths between neighbours, but for those with next_is_near: the mean, because a ring's messages cross
- * all of them in turn; with has_other_pairs the fastest. Servers: the slowest. For the number of measurements see
+ * their mean rate. Paths between neighbours, but for those with links.next_is_near: the mean, because a ring's messages cross
+ * all of them in turn; with links.has_other_pairs the fastest. Servers: the slowest. For the number of measurements see
  * bench/series.h and, for messages, bench/alpha_beta.h. Parameters and optimiser state stay as they are; running means
  * change. */
 enum rc probe_limits(struct train_limits *out, const struct probe_env *env) MUST_CHECK;

@@ -238,11 +238,11 @@ UNIT_TEST(activations_cross_while_gradients_do)
     assert_near(limits_of(&p).wire_s, 0.0005);
     make(&p, 1, 2, 1);
     p.env.activations = activations;
-    p.env.overlaps = p.env.has_one_link = true;
+    p.env.overlaps = p.env.links.has_one_link = true;
     assert_near(limits_of(&p).wire_s, 0.0005 + 2 * 39.96e-6);
     make(&p, 1, 2, 1);
     p.env.activations = activations;
-    p.env.overlaps = p.env.has_one_link = true;
+    p.env.overlaps = p.env.links.has_one_link = true;
     p.env.wire.n_last = 1;
     assert_near(limits_of(&p).wire_s, 0.0005 + 90e-6);
 }

@@ -161,7 +161,7 @@ static enum rc open_exchange(struct rank *r)
         .n_workers = job->n_workers,
         .n_servers = job->n_servers,
         .host = r->host,
-        .has_other_pairs = r->has_other_pairs,
+        .has_other_pairs = r->links.has_other_pairs,
         .opts = r->exchanging,
         .weight = rank_is_worker(r) ? job_weight_of(job, r->world->rank) : 1.0f,
         .optimizer = job->optimizer,

@@ -108,11 +108,11 @@ static enum rc find_hosts_of_collective(struct rank *r)
     enum rc rc;
 
     TRY(world_host_group(r->world, NULL, &host, &n_hosts));
-    r->has_one_link =
+    r->links.has_one_link =
         n_hosts == (int)n_ranks || (n_hosts == 1 && rank_is_virtual(r) && job->cluster.local_sharing != SHARING_NONE);
     if (!(caps & COLL_CIRCLE) && n_ranks > 2 && n_hosts < (int)n_ranks) {
-        r->has_other_pairs = n_hosts > 1;
-        r->has_no_wire_limit = rank_is_virtual(r) && job->cluster.local_sharing != SHARING_RANK;
+        r->links.has_other_pairs = n_hosts > 1;
+        r->links.has_no_wire_limit = rank_is_virtual(r) && job->cluster.local_sharing != SHARING_RANK;
     }
     if (!(caps & COLL_SHARED))
         goto out;
@@ -143,8 +143,8 @@ enum rc rank_find_hosts(struct rank *r)
         TRY(gather_hosts(r, &n_hosts));
     if (job->opts.colocate && !rank_is_virtual(r)) /* a described cluster has them so */
         TRY(check_servers(r, n_hosts));
-    r->has_no_wire_limit = has_no_wire_limit(r, n_hosts);
-    r->next_is_near =
+    r->links.has_no_wire_limit = has_no_wire_limit(r, n_hosts);
+    r->links.next_is_near =
         n_hosts > 1 && !job->servers_beside && r->host[r->world->rank] == r->host[(r->world->rank + 1) % job->n_ranks];
     if (n_hosts == 1 || !job->servers_beside) { /* nothing crosses a card, or all may */
         free(r->host);

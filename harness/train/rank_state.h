@@ -4,6 +4,7 @@
 #define HARNESS_TRAIN_RANK_STATE_H
 
 #include "data/loader.h"
+#include "harness/train/bound.h"
 #include "harness/train/train.h"
 
 /* Worker 0 may be two steps ahead of the slowest rank: it awaits the parameters of a step in the next step. Of so many
@@ -52,13 +53,10 @@ struct rank {            /* everything one rank owns while it trains */
     /* Hosts and limits: rank_hosts.c, bound.c */
     int *host; /* [world->n_ranks]: host of each rank, if servers share several hosts with workers, or a collective adds
                   in the memory of hosts; else NULL */
-    bool has_no_wire_limit; /* with this rank placement a wire limit would be invalid */
-    bool has_other_pairs;   /* pairs of the collective are not the neighbours, and some pairs are on a host */
-    bool next_is_near;      /* of a mode with servers on other hosts than workers: the next rank is on this host */
-    bool has_one_link;      /* of a collective: all that a rank sends is on the same link */
-    bool has_cores;         /* each thread of each worker has a core: rank_choose_wait() */
-    bool ranks_have_cores;  /* likewise each rank, servers included; neither in sim */
-    uint64_t step_ns;       /* time of a step, measured by the probe; 0: mode without servers */
+    struct rank_links links;
+    bool has_cores;        /* each thread of each worker has a core: rank_choose_wait() */
+    bool ranks_have_cores; /* likewise each rank, servers included; neither in sim */
+    uint64_t step_ns;      /* time of a step, measured by the probe; 0: mode without servers */
 
     /* Steps: rank_steps.c */
     const struct step_hook *hook[N_STEP_HOOKS]; /* [n_hooks]: those that the job uses, in the order of their table */

@@ -108,13 +108,14 @@ out:
 /* Stages without results in the reference, which give no limits. The soak is no part of a usual test. */
 static void say_missing(const struct acceptance *healthy, const char *folder)
 {
-    char names[256] = "";
+    char names[256] = ""; /* longer than all of them */
+    size_t n_chars = 0;
     int n = 0;
 
     for (int s = 0; s < ACCEPT_N_STAGES; s++)
         if (s != ACCEPT_SOAK && healthy->stage[s].outcome == OUTCOME_SKIPPED)
-            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", n++ > 0 ? ", " : "",
-                     accept_stage_name((enum accept_stage)s));
+            n_chars += (size_t)snprintf(names + n_chars, sizeof names - n_chars, "%s%s", n++ > 0 ? ", " : "",
+                                        accept_stage_name((enum accept_stage)s));
     if (n > 0)
         terminal_note(stderr, "gradmark: warning: no limits of %s: %s has no results of %s", names, folder,
                       n == 1 ? "this stage" : "these stages");
