@@ -6,6 +6,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(GRADMARK_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them (address,undefined or thread)")
 option(GRADMARK_WERROR "Warnings are errors (presets debug, asan, tsan: on; a newer compiler warns of more)" OFF)
+option(GRADMARK_HARDENING "Release builds check stack and buffers, and guard jumps; off: only to measure the cost" ON)
 
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -32,7 +33,7 @@ endif()
 # Hardening of release builds, as distributions build their packages. A sanitizer replaces the functions that
 # _FORTIFY_SOURCE checks. A preset of the user's compiler for the macro is replaced without a warning.
 include(CheckCCompilerFlag)
-if(NOT GRADMARK_SANITIZE)
+if(GRADMARK_HARDENING AND NOT GRADMARK_SANITIZE)
   foreach(flag -fstack-protector-strong -fcf-protection)
     string(MAKE_C_IDENTIFIER "GRADMARK_HAVE${flag}" known)
     check_c_compiler_flag(${flag} ${known})
