@@ -235,6 +235,22 @@ static void print_learnt(struct table *t, const struct train_job *job, const str
     }
 }
 
+/* The parts of a step are printed in ms if it takes 10 of them, so that no part has an exponent; else in us. */
+static bool is_in_ms(const struct steps_summary *m)
+{
+    return m->step_mean_s >= 10e-3;
+}
+
+static double units_per_s(const struct steps_summary *m)
+{
+    return is_in_ms(m) ? 1e3 : 1e6;
+}
+
+static const char *unit_name(const struct steps_summary *m)
+{
+    return is_in_ms(m) ? "ms" : "us";
+}
+
 /* How gradients were exchanged, and what of it a step did not see. */
 static enum rc print_exchange(struct table *t, const struct train_job *job, const struct train_result *r,
                               const struct train_summary *s)
@@ -248,8 +264,9 @@ static enum rc print_exchange(struct table *t, const struct train_job *job, cons
     TRY(train_exchange_text(text, sizeof text, job, &r->overlap));
     print_row(t, "exchange", text);
     print_said(t, "reducer", r->reducer_reason);
-    snprintf(text, sizeof text, "%.4g us: %.4g exposed, %.4g hidden behind computing",
-             (m->exposed_s + m->hidden_s) * 1e6, m->exposed_s * 1e6, m->hidden_s * 1e6);
+    const double per_s = units_per_s(m);
+    snprintf(text, sizeof text, "%.4g %s: %.4g exposed, %.4g hidden behind computing",
+             (m->exposed_s + m->hidden_s) * per_s, unit_name(m), m->exposed_s * per_s, m->hidden_s * per_s);
     print_row(t, "communication", text);
     print_said(t, "compression", job_compression_text(text, sizeof text, job, r));
     print_said(t, "encryption", encryption_words(r->rank[0].encryption));
@@ -374,6 +391,18 @@ static void print_run(struct table *t, const struct train_job *job)
     print_row(t, "run", text);
 }
 
+static void print_mean_step(struct table *t, const struct steps_summary *m)
+{
+    const double per_s = units_per_s(m);
+    char text[256] = "not known";
+
+    if (isfinite(m->compute_s))
+        snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g, rest %.4g %s",
+                 m->compute_s * per_s, m->wait_s * per_s, m->wire_s * per_s, m->server_s * per_s, m->apply_s * per_s,
+                 m->rest_s * per_s, unit_name(m));
+    print_row(t, "mean step", text);
+}
+
 static enum rc fill_table(struct table *t, const struct train_job *job, const struct train_result *r,
                           const struct train_summary *s)
 {
@@ -390,13 +419,7 @@ static enum rc fill_table(struct table *t, const struct train_job *job, const st
     print_row(t, "steady state", text);
     print_efficiency(t, job, r, s);
     print_bound(t, job, r, s);
-    if (!isfinite(m->compute_s))
-        snprintf(text, sizeof text, "not known");
-    else
-        snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g, rest %.4g us",
-                 m->compute_s * 1e6, m->wait_s * 1e6, m->wire_s * 1e6, m->server_s * 1e6, m->apply_s * 1e6,
-                 m->rest_s * 1e6);
-    print_row(t, "mean step", text);
+    print_mean_step(t, m);
     TRY(print_exchange(t, job, r, s));
     print_servers(t, job, r, m);
     print_learnt(t, job, r, s);
