@@ -68,10 +68,10 @@ struct probe_env { /* of one rank; borrowed */
 };
 
 /* Collective over env->world, every rank. Fills *out on rank 0. Workers: the slowest if they meet every step, else
- * their mean rate. Paths between neighbours, but for those with links.next_is_near: the mean, because a ring's messages cross
- * all of them in turn; with links.has_other_pairs the fastest. Servers: the slowest. For the number of measurements see
- * bench/series.h and, for messages, bench/alpha_beta.h. Parameters and optimiser state stay as they are; running means
- * change. */
+ * their mean rate. Paths between neighbours, but for those with links.next_is_near: the mean, because a ring's messages
+ * cross all of them in turn; with links.has_other_pairs the fastest. Servers: the slowest. For the number of
+ * measurements see bench/series.h and, for messages, bench/alpha_beta.h. Parameters and optimiser state stay as they
+ * are; running means change. */
 enum rc probe_limits(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
 /* Measure only the wire and the server; the other limits become NaN. */
 enum rc probe_exchange(struct train_limits *out, const struct probe_env *env) MUST_CHECK;
