@@ -52,7 +52,8 @@ out:
     return rc;
 }
 
-/* The stages whose names are in the list are none that runs. RC_INVAL names one that there is not. */
+/* runs[] is true. The stages whose names are in the list are none that runs. RC_INVAL names one that there is not, or
+ * one that is there twice. */
 static enum rc clear_stages(bool runs[ACCEPT_N_STAGES], const char *option, const char *stages)
 {
     const char *known[ACCEPT_N_STAGES + 1] = { NULL };
@@ -72,6 +73,8 @@ static enum rc clear_stages(bool runs[ACCEPT_N_STAGES], const char *option, cons
         text_say_choices(choices, sizeof choices, name, known);
         if (s == ACCEPT_N_STAGES)
             return rc_raise(RC_INVAL, "%s %s: no such stage%s", option, name, choices);
+        if (!runs[s])
+            return rc_raise(RC_INVAL, "%s %s: %s is named twice; leave one out", option, stages, name);
         runs[s] = false;
     }
     return RC_OK;

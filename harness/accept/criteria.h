@@ -75,8 +75,8 @@ enum rc criteria_parse(struct criteria *out, const char *name, const char *text,
 /* Apply "KEY=VALUE" settings, separated by commas or line ends, as in --criteria-set (struct opt_joined). RC_INVAL
  * names the setting; *c is then unchanged. */
 enum rc criteria_set(struct criteria *c, const char *assignments) MUST_CHECK;
-/* Run only these stages, "noise,ps"; "": as before. Messages begin with `option`. RC_INVAL: no such stage; *c is then
- * unchanged. */
+/* Run only these stages, "noise,ps"; "": as before. Messages begin with `option`. RC_INVAL: no such stage, or one is
+ * named twice; *c is then unchanged. */
 enum rc criteria_choose(struct criteria *c, const char *option, const char *stages) MUST_CHECK;
 /* Parse a list of sizes, collective_bytes or ps_bytes; smallest first. Returns their number. Cannot fail after a parse.
  */

@@ -181,6 +181,15 @@ out:
     return rc;
 }
 
+/* Is one of the two without effect? */
+static bool is_repeated(const struct fault *f, const struct fault *g)
+{
+    const bool is_turned = f->both_ways && f->a == g->b && f->b == g->a;
+
+    return f->kind == g->kind && f->both_ways == g->both_ways && f->stage == g->stage &&
+           (is_turned || (f->a == g->a && f->b == g->b));
+}
+
 enum rc inject_parse(struct inject *out, const char *text)
 {
     struct inject found = { .n_faults = 0 };
@@ -190,7 +199,11 @@ enum rc inject_parse(struct inject *out, const char *text)
     for (const char *rest = *text ? text : NULL; text_next(&rest, word, sizeof word);) {
         if (found.n_faults == INJECT_MAX_FAULTS)
             FAIL(RC_INVAL, "--inject: more than %d faults, from \"%s\" on", INJECT_MAX_FAULTS, word);
-        TRY(parse_fault(&found.fault[found.n_faults], word));
+        struct fault *f = &found.fault[found.n_faults];
+        TRY(parse_fault(f, word));
+        for (int k = 0; k < found.n_faults; k++)
+            if (is_repeated(&found.fault[k], f))
+                FAIL(RC_INVAL, "--inject %s: such a fault is given already; leave out one of the two", word);
         found.n_faults++;
     }
     *out = found;

@@ -17,9 +17,8 @@
  *     flip:2@30       a bit of rank 2's gradient is flipped after the exchange of step 30 of the integrity stage
  *
  * A slow link delays its receiver by the extra time that a link of that rate would need, compared with the actual
- * transfer. This holds in virtual time, too, where the pause of a rank is exact. Of several faults of one rank, or on
- * one way, the slowest counts. Ranks and nodes are those of the run: w below is the world of the run, never a part of
- * it.
+ * transfer. This holds in virtual time, too, where the pause of a rank is exact. Of several faults on one way, the
+ * slowest counts. Ranks and nodes are those of the run: w below is the world of the run, never a part of it.
  *
  * Invariants
  *   N1  Without faults nothing is delayed; a timed loop has at most one extra test of a pointer.
@@ -57,7 +56,8 @@ struct inject {
     uint64_t seed;
 };
 
-/* Parse "rank:5=0.7,link:1-4=0.6"; "": none. RC_INVAL names the word and the expected form. */
+/* Parse "rank:5=0.7,link:1-4=0.6"; "": none. RC_INVAL names the word, and the expected form or that it is given twice.
+ */
 enum rc inject_parse(struct inject *out, const char *text) MUST_CHECK;
 /* Check that every fault names existing ranks and nodes. RC_INVAL names the word. */
 enum rc inject_check(const struct inject *i, int n_nodes, int n_ranks) MUST_CHECK;

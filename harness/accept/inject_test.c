@@ -81,6 +81,10 @@ UNIT_TEST(errors_name_the_word)
         { "flip:2", "name the step, as in flip:2@30" },
         { "flip:2@", "name the step" },
         { "flip:2@x", "name the step" },
+        { "rank:6=0.5,rank:5=0.5,rank:6=0.7", "--inject rank:6=0.7: such a fault is given already; leave out one" },
+        { "link:1-4=0.5,link:4-1=0.6", "--inject link:4-1=0.6: such a fault" },
+        { "flip:2@30,flip:2@31", "--inject flip:2@31: such a fault" },
+        { "kill:2@soak,kill:2@soak", "--inject kill:2@soak: such a fault" },
     };
     struct inject i = { .n_faults = 77 };
 
@@ -93,14 +97,14 @@ UNIT_TEST(errors_name_the_word)
 
 UNIT_TEST(there_is_room_for_so_many)
 {
-    char text[INJECT_MAX_FAULTS * 8 + 16] = "kill:1";
+    char text[INJECT_MAX_FAULTS * 8 + 16] = "kill:0";
     struct inject i;
 
     for (int k = 1; k < INJECT_MAX_FAULTS; k++)
-        strcat(text, ",kill:1");
+        snprintf(text + strlen(text), sizeof text - strlen(text), ",kill:%d", k);
     assert_int_equal(inject_parse(&i, text), RC_OK);
     assert_int_equal(i.n_faults, INJECT_MAX_FAULTS);
-    strcat(text, ",kill:1");
+    strcat(text, ",kill:99");
     assert_int_equal(inject_parse(&i, text), RC_INVAL);
     assert_non_null(strstr(rc_message(), "more than 32 faults"));
 }

@@ -381,17 +381,21 @@ enum rc key_change(const struct key_table *t, void *object, const char *option, 
 {
     const size_t n_bytes = 2 * key_value_bytes(t); /* of a setting, with its key */
     char setting[2 * KEY_VALUE_BYTES];
+    bool is_given[KEY_MAX_KEYS] = { false };
     const char *rest = settings;
     int key = 0;
     enum rc rc = RC_OK;
 
-    assert(n_bytes <= sizeof setting);
+    assert(n_bytes <= sizeof setting && t->n_keys <= KEY_MAX_KEYS);
     if (settings[0] == '\0')
         return RC_OK;
     while (next_setting(t, &rest, setting, n_bytes)) {
         if (strlen(setting) == n_bytes - 1)
             TRY(wrong_setting(option, setting, "is too long; no value has so many letters"));
         TRY(change_one(t, object, option, setting, &key));
+        if (is_given[key])
+            TRY(wrong_setting(option, setting, "this key is given twice; leave one of the two out"));
+        is_given[key] = true;
         if (changed)
             changed(arg, key);
     }

@@ -85,7 +85,7 @@ size_t key_value_bytes(const struct key_table *t);
 typedef void key_changed_fn(void *arg, int key);
 /*
  * Changes values: "key=value,key=value", as in an option; "": none. An element without "=" after the value of a LIST
- * belongs to that list.
+ * belongs to that list. A key is set once.
  *
  *   object   changed up to the first error: the caller lends a copy
  *   option   what messages begin with: "--cluster-set"

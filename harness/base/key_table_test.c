@@ -191,6 +191,8 @@ UNIT_TEST(settings_hold_lists)
     assert_string_equal(rc_message(), "--set 6: use KEY=VALUE");
     assert_int_equal(key_change(&table, &g, "--set", "rows_count=2,,name=y", NULL, NULL), RC_INVAL);
     assert_names(rc_message(), "--set rows_count=2,: ... \"2,\" ... 2 ... 4096");
+    assert_int_equal(key_change(&table, &g, "--set", "rows_count=2,3,name=y,rows_count=4", NULL, NULL), RC_INVAL);
+    assert_string_equal(rc_message(), "--set rows_count=4: this key is given twice; leave one of the two out");
     assert_int_equal(key_change(&table, &g, "--set", "row_cnt=2", NULL, NULL), RC_INVAL);
     assert_names(rc_message(), "--set row_cnt=2: ... row_count ... name, beds, tree, rows_count, row_count, soil, "
                                "area_bytes, rate_bits_per_s, slope_ratio");

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/base/hold.h"
+#include "harness/base/text.h"
 #include "harness/campaign/kept_simulations.h"
 #include "harness/report/progress.h"
 #include "harness/report/record.h"
@@ -21,7 +22,9 @@
 #include "harness/world/thread_pool.h"
 #include "harness/world/wait.h"
 
-enum { PATH_BYTES = 4096 };
+static const char set_option[] = "--cluster-set=";
+
+enum { PATH_BYTES = 4096, SET_OPTION_N_BYTES = sizeof set_option - 1 };
 
 struct lanes {
     struct simulation *s;
@@ -53,6 +56,48 @@ void simulation_close(struct simulation *s)
     *s = (struct simulation){ .word = NULL };
 }
 
+/* "jitter" of "jitter=none"; false: no setting is left. */
+static bool next_key(const char **rest, char *setting, char *key, size_t n_bytes)
+{
+    if (!text_next(rest, setting, n_bytes))
+        return false;
+    snprintf(key, n_bytes, "%.*s", (int)strcspn(setting, "="), setting);
+    return true;
+}
+
+static bool sets_key(const char *settings, const char *key)
+{
+    char setting[SIMULATION_WORD_BYTES], other[SIMULATION_WORD_BYTES];
+
+    for (const char *rest = settings; next_key(&rest, setting, other, sizeof setting);)
+        if (strcmp(other, key) == 0)
+            return true;
+    return false;
+}
+
+/* The last word is a --cluster-set: drop its keys from earlier ones, as a key can be given once. */
+static void drop_overruled(struct simulation *s)
+{
+    const char *last = s->word[s->n_words - 1];
+    char before[SIMULATION_WORD_BYTES], setting[SIMULATION_WORD_BYTES], key[SIMULATION_WORD_BYTES];
+
+    for (int i = s->n_words - 2; i >= 0; i--) {
+        if (strncmp(s->word[i], set_option, SET_OPTION_N_BYTES) != 0)
+            continue;
+        size_t n = SET_OPTION_N_BYTES;
+        snprintf(before, sizeof before, "%s", s->word[i] + n);
+        for (const char *rest = before; next_key(&rest, setting, key, sizeof setting);)
+            if (!sets_key(last + SET_OPTION_N_BYTES, key))
+                n += (size_t)snprintf(s->word[i] + n, SIMULATION_WORD_BYTES - n, "%s%s",
+                                      n > SET_OPTION_N_BYTES ? "," : "", setting);
+        if (n > SET_OPTION_N_BYTES)
+            continue;
+        memmove(s->word[i], s->word[i + 1], (size_t)(s->n_words - 1 - i) * sizeof *s->word);
+        s->n_words--;
+        last = s->word[s->n_words - 1];
+    }
+}
+
 enum rc simulation_add(struct simulation *s, const char *fmt, ...)
 {
     va_list ap;
@@ -67,6 +112,8 @@ enum rc simulation_add(struct simulation *s, const char *fmt, ...)
         return rc_raise(RC_INVAL, "%.60s...: is too long; use at most %d letters", s->word[s->n_words],
                         (int)SIMULATION_WORD_BYTES - 1);
     s->n_words++;
+    if (strncmp(s->word[s->n_words - 1], set_option, SET_OPTION_N_BYTES) == 0)
+        drop_overruled(s);
     return RC_OK;
 }
 
