@@ -426,6 +426,10 @@ enum rc output_flush(FILE *to)
     errno = 0;
     if (fflush(to) == 0 && !ferror(to))
         return RC_OK;
+    if (errno == 0) { /* an earlier write failed; this one fails for the same reason, or the reason is gone */
+        clearerr(to);
+        (void)(fputc('\n', to) == EOF || fflush(to) == EOF);
+    }
     const int error = errno;
     return rc_raise(RC_IO, "%s cannot be written%s%s", to == stdout ? "standard output" : "the text",
                     error != 0 ? ": " : "", error != 0 ? strerror(error) : "");

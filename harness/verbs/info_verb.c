@@ -279,14 +279,19 @@ static enum rc info_run(struct verb_call *call)
 {
     const struct info_opts *o = call->opts;
 
-    if (verb_given(call, "cluster") || verb_given(call, "cluster-set"))
-        return call->output.json ? used_cluster_print_json("cluster", o->cluster, o->cluster_set.text)
-                                 : print_cluster(o);
+    const bool of_cluster = verb_given(call, "cluster") || verb_given(call, "cluster-set");
+    enum rc rc = RC_OK;
+
+    if (of_cluster)
+        TRY(print_cluster(o));
     call->stage = STAGE_RUN;
+    if (!of_cluster && !call->output.json)
+        print_info();
     if (call->output.json)
-        return print_record();
-    print_info();
-    return output_flush(stdout);
+        TRY(of_cluster ? used_cluster_print_json("cluster", o->cluster, o->cluster_set.text) : print_record());
+    TRY(output_flush(stdout));
+out:
+    return rc;
 }
 
 static const struct verb_example examples[] = {

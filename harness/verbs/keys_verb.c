@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keys_verb.c - gradmark keys: a key file for runs whose processes start without a launcher that could hand keys out.
  */
-#include <errno.h>
-#include <string.h>
-
+#include "harness/base/file.h"
 #include "harness/base/opt.h"
 #include "harness/net/curve_keys.h"
 #include "harness/verbs/verb.h"
@@ -28,8 +26,7 @@ static enum rc keys_run(struct verb_call *call)
     TRY(curve_keys_write(call->operand[0], &keys, o->force));
     call->stage = STAGE_RUN;
     printf("%s: a pair of keys, public key %s\n", call->operand[0], keys.public_text);
-    if (fflush(stdout) != 0)
-        FAIL(RC_IO, "standard output: %s", strerror(errno));
+    TRY(output_flush(stdout));
 out:
     curve_keys_wipe(&keys);
     return rc;

@@ -625,7 +625,10 @@ static enum rc run_any(struct verb_call *call, struct continued *c)
         return run_lab(call, call->operand[0], path, path);
     }
     list(stdout);
-    return call->output.json ? write_list() : RC_OK;
+    if (!call->output.json)
+        return RC_OK;
+    call->stage = STAGE_RUN;
+    return write_list();
 }
 
 static enum rc lab_run(struct verb_call *call)

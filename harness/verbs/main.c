@@ -198,6 +198,8 @@ static int run_verb(const struct verb *v, int argc, char **argv)
     const bool every_rank_tells = call.every_rank_tells;
     const int exit_code = call.exit_code, failure_exit_code = call.failure_exit_code;
     verb_call_close(&call);
+    if (rc == RC_OK && exit_code == EXIT_SUCCESS && output_flush(stdout) != RC_OK) /* not all verbs do it */
+        return tell(v, RC_IO, STAGE_RUN, every_rank_tells);
     if (rc == RC_OK)
         return exit_code;
     const int of_stage = tell(v, rc, stage, every_rank_tells);
@@ -293,7 +295,7 @@ static int run(int argc, char **argv)
     return unknown_verb(argv[1], false);
 }
 
-/* What cannot be written, as on a full disk, is an error of each verb. Some find it earlier, and say it themselves. */
+/* Of help and version; verbs have said what they cannot write, as on a full disk. */
 static int close_output(int exit_code)
 {
     if (output_flush(stdout) == RC_OK || exit_code != EXIT_SUCCESS)

@@ -378,8 +378,7 @@ static enum rc pack_run(struct verb_call *call)
     TRY(write_parts(&p, &call->stage));
     if (call->output.json)
         TRY(write_total(&p));
-    if (fflush(stdout) != 0)
-        FAIL(RC_IO, "standard output: %s", strerror(errno));
+    TRY(output_flush(stdout));
 out:
     free(p.pixels);
     free(p.n_of_class);

@@ -77,13 +77,13 @@ static enum rc report_acceptance(struct verb_call *call, const struct report_opt
         n--;
     snprintf(path, sizeof path, "%.*s/report.html", (int)n, dir);
     TRY(acceptance_read(&a, dir));
+    if (writes_page(o) && !call->output.json)
+        TRY(check_page(out[0] ? out : path, out));
+    call->stage = STAGE_RUN;
     if (call->output.json) {
         TRY(verb_copy_records(dir));
         goto out;
     }
-    if (writes_page(o))
-        TRY(check_page(out[0] ? out : path, out));
-    call->stage = STAGE_RUN;
     if (writes_page(o))
         TRY(acceptance_page(&a, out[0] ? out : path));
     TRY(print_acceptance(&a, o));
@@ -115,18 +115,18 @@ static enum rc report_run(struct verb_call *call)
     if (acceptance_is_bundle(call->operand[0]))
         return report_acceptance(call, o);
     TRY(recorded_open(&k, call->operand[0]));
+    if (o->out[0])
+        snprintf(path, sizeof path, "%s", o->out);
+    else
+        page_path(path, sizeof path, &k, call->operand[0]);
+    if (writes_page(o) && !call->output.json)
+        TRY(check_page(path, o->out));
+    call->stage = STAGE_RUN;
     if (call->output.json) {
         recorded_tell_unsealed(&k, stderr);
         TRY(verb_copy_records(call->operand[0]));
         goto out;
     }
-    if (o->out[0])
-        snprintf(path, sizeof path, "%s", o->out);
-    else
-        page_path(path, sizeof path, &k, call->operand[0]);
-    if (writes_page(o))
-        TRY(check_page(path, o->out));
-    call->stage = STAGE_RUN;
     if (!writes_page(o)) {
         TRY(print_recorded(&k, o));
     } else {

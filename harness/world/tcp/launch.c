@@ -719,6 +719,6 @@ enum rc launch_run(const struct launch_opts *opts, int *exit_code)
 out:;
     const int error = run_free(&run);
     if (rc == RC_OK && *exit_code == 0 && error != 0)
-        rc = rc_raise(RC_IO, "standard output: %s", strerror(error));
+        rc = rc_raise(RC_IO, "standard output cannot be written: %s", strerror(error));
     return rc;
 }
