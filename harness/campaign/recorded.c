@@ -627,6 +627,9 @@ static enum rc list_named(struct file_list *list, const char *names)
             FAIL(RC_INVAL, "%s: %s", path, strerror(errno));
         if (!S_ISREG(about.st_mode))
             FAIL(RC_INVAL, "%s: is no file; use one folder alone, or files", path);
+        for (size_t i = 0; i < list->n; i++)
+            if (file_is_same(list->path[i], path))
+                FAIL(RC_INVAL, "%s: is the same file as %s; leave one of the two out", path, list->path[i]);
         TRY(add_file(list, path));
     }
 out:

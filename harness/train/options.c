@@ -74,7 +74,7 @@ const struct opt train_opt_table[] = {
     OPT_U64_(struct train_opts, steps, "steps", "", 1, TRAIN_MAX_STEPS, "",
              "steps of each worker (default: the model's). Steps of a resumed checkpoint count. Without it gradmark "
              "train makes at most 200 steps"),
-    OPT_F64_(struct train_opts, target_loss, "target-loss", "", -1e9, 1e9, "",
+    OPT_F64_(struct train_opts, target_loss, "target-loss", "", 0, 1e9, "",
              "report the time until the mean loss of 10 steps is at most X. Training continues. The loss is that of "
              "training. In gradmark compare the default is the model's"),
     OPT_U64_(struct train_opts, seed, "seed", "1", 0, (double)TRAIN_MAX_SEED, "",

@@ -46,8 +46,8 @@ enum rc continued_check(const struct verb_call *call, const char *folder, bool a
             const char *name = call->group[k].table[i].name;
             if (opt_is_given(&call->group[k], i) && !is_own(name))
                 return rc_raise(RC_INVAL,
-                                "--%s: --continue takes its options from the folder of the campaign; others would make "
-                                "another one",
+                                "--%s: --continue takes its options from the folder; leave this one out, or start "
+                                "anew without --continue",
                                 name);
         }
     return RC_OK;

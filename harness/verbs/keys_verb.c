@@ -3,6 +3,7 @@
  */
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
+#include "harness/base/text.h"
 #include "harness/net/curve_keys.h"
 #include "harness/verbs/verb.h"
 
@@ -19,9 +20,12 @@ static const struct verb_group groups[] = { { "keys", table, 0, NULL }, { NULL, 
 static enum rc keys_run(struct verb_call *call)
 {
     const struct keys_opts *o = call->opts;
-    struct curve_keys keys;
+    struct curve_keys keys = { .public_text = "" };
+    char name[128];
     enum rc rc;
 
+    if (text_has_control(name, sizeof name, call->operand[0]))
+        FAIL(RC_INVAL, "%s: has a control character in its name, shown as ?; give it another name", name);
     TRY(curve_keys_make(&keys));
     TRY(curve_keys_write(call->operand[0], &keys, o->force));
     call->stage = STAGE_RUN;
