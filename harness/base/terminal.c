@@ -57,26 +57,41 @@ static size_t word_bytes(const char *text)
     return n;
 }
 
+/* Of the first n_columns of a word up to its last | or comma; all of it if that is not there. */
+static size_t part_bytes(const char *word, size_t n_bytes, int n_columns)
+{
+    size_t n = n_bytes;
+
+    while (n > 0 && (columns_of(word, n) > n_columns || !strchr("|,", word[n - 1])))
+        n--;
+    return n > 0 ? n : n_bytes;
+}
+
 /* Prints the words of text in lines of at most n_columns. The first has n_used columns before them, the following ones
- * begin with `mark` and blanks, together n_indent columns. A longer word stands alone. */
+ * begin with `mark` and blanks, together n_indent columns. A longer word stands alone, and is broken after | and
+ * commas. */
 static void print_words(FILE *to, const char *text, size_t n_bytes, int n_used, const char *mark, int n_indent,
                         int n_columns)
 {
     size_t at = strspn(text, " ");
+    bool is_broken = false; /* the word */
 
     for (bool is_first = true; at < n_bytes; is_first = false) {
-        const size_t n_word = word_bytes(text + at);
-        const int n = columns_of(text + at, n_word);
-        if (!is_first && n_used + 1 + n > n_columns) {
+        const size_t n_whole = word_bytes(text + at);
+        const bool is_new = is_broken || (!is_first && n_used + 1 + columns_of(text + at, n_whole) > n_columns);
+        if (is_new) {
             fprintf(to, "\n%-*s", n_indent, mark);
             n_used = n_indent;
         } else if (!is_first) {
             fputc(' ', to);
             n_used++;
         }
-        fwrite(text + at, 1, n_word, to);
-        n_used += n;
-        at += n_word + strspn(text + at + n_word, " ");
+        const bool fits = n_used + columns_of(text + at, n_whole) <= n_columns;
+        const size_t n = fits ? n_whole : part_bytes(text + at, n_whole, n_columns - n_used);
+        is_broken = n < n_whole;
+        fwrite(text + at, 1, n, to);
+        n_used += columns_of(text + at, n);
+        at += n + strspn(text + at + n, " ");
     }
 }
 
@@ -119,28 +134,27 @@ void terminal_comment(FILE *to, const char *text)
 }
 
 /* The command at the end of a note; NULL: it has none. */
-static const char *find_command(const char *text)
+static char *find_command(char *text)
 {
     static const char *const program[] = { ": gradmark ", ": mpirun " };
 
     for (size_t i = 0; i < sizeof program / sizeof *program; i++) {
-        const char *at = strstr(text, program[i]);
+        char *at = strstr(text, program[i]);
         if (at)
             return at + 2;
     }
     return NULL;
 }
 
-static void wrap_note(FILE *to, const char *text, int n_columns)
+static void wrap_note(FILE *to, char *text, int n_columns)
 {
-    const char *command = columns_of(text, strlen(text)) > n_columns ? find_command(text) : NULL;
+    char *command = columns_of(text, strlen(text)) > n_columns ? find_command(text) : NULL;
 
-    if (!command) {
-        terminal_wrap(to, text, n_columns);
-        return;
-    }
-    print_words(to, text, (size_t)(command - text) - 1, 0, "", 2, n_columns);
-    fprintf(to, "\n  %s", command);
+    if (command)
+        command[-1] = '\0';
+    terminal_wrap(to, text, n_columns);
+    if (command)
+        fprintf(to, "\n  %s", command);
 }
 
 void terminal_vnote(FILE *to, const char *fmt, va_list ap)

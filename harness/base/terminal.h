@@ -12,8 +12,8 @@
 /* Columns of the terminal that `to` writes to; 0: it is no terminal, or the columns are unknown. */
 int terminal_columns(FILE *to);
 /* Prints text. Breaks a line of more than n_columns between words, but not between a number and "%"; each part after
- * the first begins with the blanks of the line and two more. A longer word stands alone. n_columns 0: breaks no line.
- */
+ * the first begins with the blanks of the line and two more. A longer word stands alone, and is broken after | and
+ * commas, as "ring|tree". n_columns 0: breaks no line. */
 void terminal_wrap(FILE *to, const char *text, int n_columns);
 
 /* For tables and sentences: 100, or the columns of a narrower terminal, but at least 40. */

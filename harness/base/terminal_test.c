@@ -33,6 +33,8 @@ UNIT_TEST(lines_are_broken_between_words)
     assert_wrapped("it is 88.0 %.", 11, "it is\n  88.0 %.");
     assert_wrapped("up to 1 % of it", 7, "up to\n  1 %\n  of it");
     assert_wrapped("1 %\n% 2 %", 4, "1 %\n%\n  2 %");
+    assert_wrapped("is a|b|cd,e|f x", 7, "is\n  a|b|\n  cd,e|\n  f x");
+    assert_wrapped("a,b c,d", 4, "a,b\n  c,\n  d");
 }
 
 static void assert_filled(const char *text, int n_before, int n_columns, const char *expected)
@@ -128,6 +130,8 @@ UNIT_TEST(notes_fit_a_terminal_and_are_one_line_elsewhere)
     assert_noted("kept; to continue an interrupted comparison: mpirun -np 4 gradmark compare --continue results", 40,
                  "kept; to continue an interrupted\r\n  comparison:\r\n"
                  "  mpirun -np 4 gradmark compare --continue results\r\n");
+    assert_noted("a name\nof two lines; to continue: gradmark compare --continue x", 40,
+                 "a name\r\nof two lines; to continue:\r\n  gradmark compare --continue x\r\n");
     assert_noted("kept: gradmark report x", 40, "kept: gradmark report x\r\n");
 }
 

@@ -461,7 +461,8 @@ static void tell_marks(const struct diff *d, FILE *to)
     for (enum launch_mark mark = 0; mark < N_MARKS; mark++) {
         const size_t n = n_marked(d, mark);
         if (n > 0)
-            fprintf(to, "%c  %s in A or B (%zu of %zu points)\n", mark_letter(mark), mark_meaning(mark), n, d->n_pairs);
+            terminal_note(to, "%c  %s in A or B (%zu of %zu points)", mark_letter(mark), mark_meaning(mark), n,
+                          d->n_pairs);
     }
 }
 

@@ -167,7 +167,7 @@ static enum rc write_criteria(struct criteria *c, const struct accept_opts *o)
     TRY(file_of_option(file_check_new(o->init, o->force), "init"));
     TRY(file_of_option(criteria_write(c, sources, "Criteria of gradmark accept.\n", o->init), "init"));
     text_shell_word(file, sizeof file, o->init);
-    printf("%s: written. Test with these limits: gradmark accept %s\n", o->init, file);
+    terminal_note(stdout, "%s: written. Test with these limits: gradmark accept %s", o->init, file);
 out:
     free(sources);
     return rc;

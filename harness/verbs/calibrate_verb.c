@@ -352,7 +352,7 @@ static enum rc write_results(const struct run *run)
         calibration_doubt(&cluster, sources, &run->result);
     head_of_file(head, sizeof head, run);
     TRY(cluster_write(&cluster, sources, head, o->out));
-    printf("%s: written. gradmark info --cluster shows it, simulate --cluster uses it.\n", o->out);
+    terminal_note(stdout, "%s: written. gradmark info --cluster shows it, simulate --cluster uses it.", o->out);
     fflush(stdout);
 out:
     free(sources);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/terminal.h"
 #include "harness/report/chart.h"
 #include "harness/report/manifest.h"
 #include "harness/verbs/comm_formats.h"
@@ -25,18 +26,17 @@ struct comm_where comm_where_of(const struct machine *m, size_t cache_bytes)
 static void print_missing(const struct comm_output *out, FILE *to)
 {
     const int n_done = out->n_sizes_done;
+    char why[RC_MESSAGE_BYTES], line[RC_MESSAGE_BYTES + 64];
 
     if (!out->end->why[0])
         return;
-    if (n_done == out->plan->n_sizes) {
-        fprintf(to, "# The last size was %s: it may have fewer repeats\n", out->end->why);
-        return;
-    }
-    fprintf(to, "# Only %d of %d sizes %s measured: ", n_done, out->plan->n_sizes, n_done == 1 ? "was" : "were");
-    if (out->end->stop_signal)
-        fprintf(to, "%s\n", out->end->why);
+    snprintf(why, sizeof why, "--budget-s %g was too short", out->plan->budget_s);
+    if (n_done == out->plan->n_sizes)
+        snprintf(line, sizeof line, "The last size was %s: it may have fewer repeats", out->end->why);
     else
-        fprintf(to, "--budget-s %g was too short\n", out->plan->budget_s);
+        snprintf(line, sizeof line, "Only %d of %d sizes %s measured: %s", n_done, out->plan->n_sizes,
+                 n_done == 1 ? "was" : "were", out->end->stop_signal ? out->end->why : why);
+    terminal_comment(to, line);
 }
 
 static enum rc print(const struct comm_output *out, const struct verb_call *call)

@@ -145,7 +145,7 @@ static void print_average(FILE *to, double gb_per_s)
     const int n_before = gb_per_s > 0 && isfinite(gb_per_s) ? (int)floor(log10(gb_per_s)) + 1 : 1;
     const int n_decimals = n_before < SIGNIFICANT_DIGITS ? SIGNIFICANT_DIGITS - n_before : 0;
 
-    fputs("# The average is in GB/s (1e9 bytes per second):\n", to);
+    terminal_comment(to, "The average is in GB/s (1e9 bytes per second):");
     fprintf(to, "# Avg bus bandwidth    : %.*f\n#\n", n_decimals, gb_per_s);
 }
 

@@ -395,15 +395,15 @@ static void print_plan(const struct sweep *s, FILE *to)
                   is_limited ? "up to " : "", c->n_launches_wanted, c->n_launches_wanted == 1 ? "" : "s");
     for (size_t i = 0; i < c->n_points; i++) {
         point_name(name, sizeof name, &c->point[i]);
-        fprintf(to, "  %s, %llu steps\n", name, (unsigned long long)c->point[i].n_steps);
+        terminal_note(to, "  %s, %llu steps", name, (unsigned long long)c->point[i].n_steps);
     }
     if (s->tuning.n_trials > 0)
-        fprintf(to, "Before them, --tune-lr needs %zu runs, in addition to --budget-s.\n", s->tuning.n_trials);
+        terminal_note(to, "Before them, --tune-lr needs %zu runs, in addition to --budget-s.", s->tuning.n_trials);
     if (is_limited)
-        fprintf(to, "No round begins after --budget-s, %g s; only the first %d rounds always run.\n", s->budget_s,
-                (int)LEAST_TURNS);
+        terminal_note(to, "No round begins after --budget-s, %g s; only the first %d rounds always run.", s->budget_s,
+                      (int)LEAST_TURNS);
     else
-        fprintf(to, "The time depends on this machine: it is not known before a run has ended.\n");
+        terminal_note(to, "The time depends on this machine: it is not known before a run has ended.");
 }
 
 static enum rc run_campaign(struct verb_call *call, struct begun *begun, bool anyway)

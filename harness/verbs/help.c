@@ -171,7 +171,7 @@ static void print_options(struct printing *p, const struct verb *v)
         print_option(p, o);
     }
     if (p->detail == OPT_BRIEF && v->basics && n_left > 0)
-        fprintf(p->to, "\n%d more options: gradmark %s --help-all\n", n_left, v->name);
+        terminal_note(p->to, "\n%d more options: gradmark %s --help-all", n_left, v->name);
 }
 
 static void print_examples(const struct printing *p, const struct verb *v)
@@ -200,6 +200,13 @@ static void print_paragraphs(const struct printing *p, const char *text)
     free(copy);
 }
 
+/* The words after the command stand below it if a line has no room for them. */
+static void print_usage_line(FILE *to, const char *before, const char *line)
+{
+    fputs(before, to);
+    terminal_fill(to, line, (int)strlen(before), terminal_text_columns(to));
+}
+
 void help_print(FILE *to, const struct verb *v, enum opt_detail detail)
 {
     struct help_option options[HELP_MOST_OPTIONS];
@@ -208,7 +215,7 @@ void help_print(FILE *to, const struct verb *v, enum opt_detail detail)
 
     terminal_note(to, "gradmark %s: %s\n", v->name, v->summary);
     for (int i = 0; help_usage_line(line, sizeof line, v, i); i++)
-        fprintf(to, "%s%s\n", i == 0 ? "usage: " : "       ", line);
+        print_usage_line(to, i == 0 ? "usage: " : "       ", line);
     if (v->introduction)
         print_paragraphs(&p, v->introduction);
     print_examples(&p, v);
@@ -311,19 +318,26 @@ static const struct verb *find_verb(const struct verb *const *verbs, const char 
     return NULL;
 }
 
+static void print_usage_row(FILE *to, const char *word, const char *what)
+{
+    enum { WHAT_COLUMN = 12 };
+
+    fprintf(to, "  %-*s", WHAT_COLUMN - 2, word);
+    terminal_fill(to, what, WHAT_COLUMN, terminal_text_columns(to));
+}
+
 static void print_usage(FILE *to, const struct verb *const *verbs)
 {
-    fputs("gradmark: the cost of turning many workers' gradients into new parameters\n\n"
-          "usage: gradmark VERB [--option value ...]\n\n",
-          to);
-    for (const struct verb *const *v = verbs; *v; v++) {
-        fprintf(to, "  %-9s ", (*v)->name);
-        terminal_fill(to, (*v)->summary, 12, terminal_text_columns(to));
-    }
-    fputs("  help      this text; help VERB: its main options; help PAGE: a page to read;\n"
-          "            help WORD: its entry in the glossary\n"
-          "  --version name and version of this program\n\n",
-          to);
+    terminal_note(to, "gradmark: the cost of turning many workers' gradients into new parameters\n");
+    print_usage_line(to, "usage: ", "gradmark SUBCOMMAND [--option value ...]");
+    fputc('\n', to);
+    for (const struct verb *const *v = verbs; *v; v++)
+        print_usage_row(to, (*v)->name, (*v)->summary);
+    print_usage_row(to, "help",
+                    "this text; help SUBCOMMAND: its main options; help PAGE: a page to read; help WORD: its entry in "
+                    "the glossary");
+    print_usage_row(to, "--version", "name and version of this program");
+    fputc('\n', to);
     print_page_names(to);
 }
 
@@ -365,10 +379,10 @@ static int print_format(const struct verb *const *verbs, char *const *words)
             formats[i].print(stdout, verbs);
             return EXIT_SUCCESS;
         }
-    terminal_note(
-        stderr,
-        "gradmark help: --format %s%s%s: must be man, man VERB, bash, zsh, fish, markdown, records or json-schema",
-        format, name ? " " : "", name ? name : "");
+    terminal_note(stderr,
+                  "gradmark help: --format %s%s%s: must be man, man SUBCOMMAND, bash, zsh, fish, markdown, records or "
+                  "json-schema",
+                  format, name ? " " : "", name ? name : "");
     return 2;
 }
 

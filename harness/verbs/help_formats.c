@@ -225,7 +225,7 @@ void help_print_man(FILE *to, const struct verb *const *verbs, const struct verb
         return;
     }
     print_man_title(to, NULL);
-    fputs("measures the cost of gradient exchange\n.SH SYNOPSIS\n.B gradmark\n.I VERB\n[\\-\\-option value ...]\n"
+    fputs("measures the cost of gradient exchange\n.SH SYNOPSIS\n.B gradmark\n.I SUBCOMMAND\n[\\-\\-option value ...]\n"
           ".SH DESCRIPTION\ngradmark trains networks with a parameter server, a ring allreduce or on one node. It "
           "measures throughput, scaling efficiency and convergence.\n.SH VERBS\n",
           to);

@@ -116,8 +116,8 @@ static void print_version(void)
 static void print_message(const struct topology *t, const char *what, int to)
 {
     if (to < t->n_ranks)
-        printf("  %-44s %8.3g us + bytes at %.4g GB/s\n", what, 1e6 * topology_message_time_s(t, 0, to, 0),
-               1e-9 / (topology_message_time_s(t, 0, to, 1e9) - topology_message_time_s(t, 0, to, 0)) * 1e9);
+        terminal_note(stdout, "  %-44s %8.3g us + bytes at %.4g GB/s", what, 1e6 * topology_message_time_s(t, 0, to, 0),
+                      1e-9 / (topology_message_time_s(t, 0, to, 1e9) - topology_message_time_s(t, 0, to, 0)) * 1e9);
 }
 
 /* What follows from a description: of a job of as many workers as it holds, or two hosts' where it names no number. */

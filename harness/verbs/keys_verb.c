@@ -3,6 +3,7 @@
  */
 #include "harness/base/file.h"
 #include "harness/base/opt.h"
+#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/net/curve_keys.h"
 #include "harness/verbs/verb.h"
@@ -29,7 +30,7 @@ static enum rc keys_run(struct verb_call *call)
     TRY(curve_keys_make(&keys));
     TRY(curve_keys_write(call->operand[0], &keys, o->force));
     call->stage = STAGE_RUN;
-    printf("%s: a pair of keys, public key %s\n", call->operand[0], keys.public_text);
+    terminal_note(stdout, "%s: a pair of keys, public key %s", call->operand[0], keys.public_text);
     TRY(output_flush(stdout));
 out:
     curve_keys_wipe(&keys);

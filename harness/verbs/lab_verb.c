@@ -144,17 +144,25 @@ static const struct opt table[] = {
 };
 static const struct verb_group groups[] = { { "lab", table, 0, NULL }, { NULL, NULL, 0, NULL } };
 
+static void print_item(FILE *to, const char *name, const char *what)
+{
+    enum { WHAT_COLUMN = 17 };
+
+    fprintf(to, "  %-*s", WHAT_COLUMN - 2, name);
+    terminal_fill(to, what, WHAT_COLUMN, terminal_line_columns(to));
+}
+
 static void list(FILE *to)
 {
     const struct exercise *e;
     const struct lab *lab;
 
-    fputs("Labs: gradmark lab NAME runs one, and gradmark lab all runs all of them, with slides\n\n", to);
+    terminal_note(to, "Labs: to run one, use gradmark lab NAME; gradmark lab all runs all, with slides\n");
     for (int i = 0; (lab = lab_at(i)); i++)
-        fprintf(to, "  %-14s %s\n", lab->name, lab->summary);
-    fputs("\nExercises: gradmark lab NAME --exercise writes one, and --check FILE grades it\n\n", to);
+        print_item(to, lab->name, lab->summary);
+    terminal_note(to, "\nExercises: to write one, use gradmark lab NAME --exercise; --check FILE grades it\n");
     for (int i = 0; (e = exercise_at(i)); i++)
-        fprintf(to, "  %-14s %s\n", e->name, e->title);
+        print_item(to, e->name, e->title);
 }
 
 /* --json: of the list, or of a lab that is whole. folder, found NULL: of the list. */
@@ -525,7 +533,7 @@ static enum rc run_all(struct verb_call *call, const struct continued *c)
         goto out;
     }
     TRY(lab_slides_write(results, name, n_names, &n_slides));
-    printf("%s/slides has the %d pictures of all labs\n", shown, n_slides);
+    terminal_note(stdout, "%s/slides has the %d pictures of all labs", shown, n_slides);
     snprintf(plan, sizeof plan, "%s/" PLAN_FILE, results);
     (void)unlink(plan);
 out:
@@ -552,14 +560,15 @@ static enum rc print_plan(struct verb_call *call, const char *name)
         TRY(file_of_option(atomic_folder_check(lab_results(own, sizeof own, o, name), NULL, NULL), "results"));
     call->stage = STAGE_RUN;
     TRY(check_charts(name));
-    printf("gradmark lab would run %d lab%s:\n", n, n == 1 ? "" : "s");
+    terminal_note(stdout, "gradmark lab would run %d lab%s:", n, n == 1 ? "" : "s");
     for (int i = 0; i < n; i++) {
         lab = lab_at(i);
         if (!is_all)
             TRY(lab_find(&lab, name));
-        printf("  %-14s %s\n", lab->name, lab->summary);
+        print_item(stdout, lab->name, lab->summary);
     }
-    printf("The time depends on this machine. gradmark help teach has the time of each lab on two cores.\n");
+    terminal_note(stdout,
+                  "The time depends on this machine. gradmark help teach has the time of each lab on two cores.");
 out:
     return rc;
 }
@@ -577,7 +586,7 @@ static enum rc write_exercise(const struct verb_call *call)
     snprintf(path, sizeof path, "%s%s%s.c", o->results, o->results[0] ? "/" : "", e->name);
     TRY(exercise_write(e, path, o->force));
     text_shell_word(word, sizeof word, path);
-    printf("%s: fill the gaps (1) to (5), then: gradmark lab %s --check %s\n", path, e->name, word);
+    terminal_note(stdout, "%s: fill the gaps (1) to (5), then: gradmark lab %s --check %s", path, e->name, word);
 out:
     return rc;
 }

@@ -82,8 +82,9 @@ static enum rc launch_verb_run(struct verb_call *call)
     enum rc rc;
 
     if (!call->command || !call->command[0])
-        FAIL(RC_INVAL, "no command: write -- and a verb with its options after the options of launch, as in gradmark "
-                       "launch -np 4 -- train --mode allreduce");
+        FAIL(RC_INVAL,
+             "no command: write -- and a subcommand with its options after the options of launch, as in gradmark "
+             "launch -np 4 -- train --mode allreduce");
     if (gang_is_told())
         FAIL(RC_INVAL, "launch: this process was started by gradmark launch itself");
     if (strcmp(call->command[0], "gradmark") == 0)
@@ -124,9 +125,9 @@ static const struct verb_example examples[] = {
 const struct verb verb_launch = {
     .name = "launch",
     .summary = "start a run as processes, on several hosts too, without MPI",
-    .command = "VERB [--option value ...]",
+    .command = "SUBCOMMAND [--option value ...]",
     .shorts = shorts,
-    .usage = "[-np N] [-H HOST,...] -- VERB [--option value ...]",
+    .usage = "[-np N] [-H HOST,...] -- SUBCOMMAND [--option value ...]",
     .introduction =
         "Starts the processes of a run of world tcp. Each process is a rank. The exit status is that of the "
         "first process that failed.\n\n"

@@ -83,7 +83,7 @@ static const char *verb_with(const char *operand)
 /* for_help: of gradmark help, which has pages and words of the glossary too. */
 static int unknown_verb(const char *name, bool for_help)
 {
-    const char *what = for_help ? "no such verb, page or word of the glossary" : "no such verb";
+    const char *what = for_help ? "no such subcommand, page or word of the glossary" : "no such subcommand";
     const char *known[sizeof verbs / sizeof *verbs + 1] = { "help" };
     char command[128], like[HELP_WORD_BYTES];
 
@@ -99,7 +99,8 @@ static int unknown_verb(const char *name, bool for_help)
     else if (!for_help && verb)
         terminal_note(stderr, "gradmark: %s: %s; did you mean gradmark %s %s?", name, what, verb, name);
     else if (name[0] == '-')
-        terminal_note(stderr, "gradmark: %s: begins with a hyphen; write a verb first, as gradmark train --help", name);
+        terminal_note(stderr, "gradmark: %s: begins with a hyphen; write a subcommand first, as gradmark train --help",
+                      name);
     else if (nearest)
         terminal_note(stderr, "gradmark: %s: %s; the nearest is %s", name, what, nearest);
     else
@@ -277,7 +278,7 @@ static int print_usage(void)
     if (is_behind_rank_0())
         wait_for_rank_0();
     else
-        terminal_note(stderr, "usage: gradmark VERB [--option value ...]; gradmark help lists the verbs");
+        terminal_note(stderr, "usage: gradmark SUBCOMMAND [--option value ...]; gradmark help lists them");
     return 2;
 }
 

@@ -175,7 +175,8 @@ static enum rc write_shard(struct packing *p, struct part *part)
     part->n_images += n_images;
     part->n_bytes += (uint64_t)info.st_size;
     hold_at("shard", 0, p->part[0].n_shards + p->part[1].n_shards);
-    printf("%s%s: %zu images, %lld bytes\n", p->opts->out, strrchr(path, '/'), n_images, (long long)info.st_size);
+    terminal_note(stdout, "%s%s: %zu images, %lld bytes", p->opts->out, strrchr(path, '/'), n_images,
+                  (long long)info.st_size);
 out:
     gmimg_writer_close(&w);
     free(path);
@@ -210,15 +211,16 @@ static void print_total(const struct packing *p)
     const size_t n_shards = part[0].n_shards + part[1].n_shards;
     const size_t n_others = p->folders ? image_folders_left_out_count(d) : 0;
 
-    printf("%s: %zu training and %zu test images of %d x %d x %d in %zu classes: %zu shard%s, %" PRIu64 " bytes\n",
-           d->name, part[0].n_images, part[1].n_images, d->C, d->H, d->W, d->n_classes, n_shards,
-           n_shards == 1 ? "" : "s", part[0].n_bytes + part[1].n_bytes);
+    terminal_note(stdout,
+                  "%s: %zu training and %zu test images of %d x %d x %d in %zu classes: %zu shard%s, %" PRIu64 " bytes",
+                  d->name, part[0].n_images, part[1].n_images, d->C, d->H, d->W, d->n_classes, n_shards,
+                  n_shards == 1 ? "" : "s", part[0].n_bytes + part[1].n_bytes);
     if (n_others > 0 || p->n_broken > 0)
-        printf("Left out: %zu broken file%s, %zu file%s not named .jpg, .jpeg or .png\n", p->n_broken,
-               p->n_broken == 1 ? "" : "s", n_others, n_others == 1 ? "" : "s");
+        terminal_note(stdout, "Left out: %zu broken file%s, %zu file%s not named .jpg, .jpeg or .png", p->n_broken,
+                      p->n_broken == 1 ? "" : "s", n_others, n_others == 1 ? "" : "s");
     if (part[1].n_images == 0)
-        printf("No test images: training will not measure the accuracy.%s\n",
-               p->folders ? " Put some into val/CLASS, and the others into train/CLASS." : "");
+        terminal_note(stdout, "No test images: training will not measure the accuracy.%s",
+                      p->folders ? " Put some into val/CLASS, and the others into train/CLASS." : "");
 }
 
 /* --json */

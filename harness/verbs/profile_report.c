@@ -228,7 +228,7 @@ enum rc profile_print(FILE *to, const struct layer_timing *m, const struct repor
 
     TRY(print_answer(to, m, about));
     TRY(print_layers(to, m));
-    fprintf(to, "in GEMMs: of the layer's time, what its GEMMs take alone; MB: moved\n\n");
+    terminal_note(to, "in GEMMs: of the layer's time, what its GEMMs take alone; MB: moved\n");
     TRY(print_totals(to, m, about));
     fflush(to);
 out:

@@ -555,7 +555,7 @@ enum rc train_print(FILE *to, const struct train_job *job, const struct train_re
     fill_table(t, job, r, s);
     TRY(table_print_named(t, to));
     if (with_lines) {
-        fprintf(to, "\nFor programs that read Horovod's benchmarks and tf_cnn_benchmarks, as these measure:\n");
+        terminal_note(to, "\nFor programs that read Horovod's benchmarks and tf_cnn_benchmarks, as these measure:");
         TRY(print_lines(to, job, r, s));
     }
 out:

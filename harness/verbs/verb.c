@@ -438,7 +438,7 @@ static enum rc check_command(const struct verb_call *call, int n, char *const op
         at += (size_t)snprintf(before + at, sizeof before - at, " %s", options[n_before]);
     if (strcmp(word, "gradmark") == 0 && options[n_before] == word && options[n_before + 1])
         word = options[n_before + 1];
-    return rc_raise(RC_INVAL, "%.100s: write -- before the verb: gradmark %s%s -- %.100s", word, call->verb->name,
+    return rc_raise(RC_INVAL, "%.100s: write -- before the subcommand: gradmark %s%s -- %.100s", word, call->verb->name,
                     before, word);
 }
 

@@ -195,8 +195,8 @@ static enum rc launch_command_check(const struct launch_plan *p, const struct la
     if (error == 0)
         goto out;
     if (p->process[rank].is_local)
-        FAIL(RC_INVAL, "-- %s: cannot be started: %s; use a verb of gradmark, or the path of a program", c.argv[0],
-             strerror(error));
+        FAIL(RC_INVAL, "-- %s: cannot be started: %s; use a subcommand of gradmark, or the path of a program",
+             c.argv[0], strerror(error));
     FAIL(RC_INVAL, "--agent %s: %s, which starts rank %d on %s, cannot be started: %s; name a program such as ssh",
          opts->agent[0] ? opts->agent : "is not given", c.argv[0], rank, p->process[rank].host, strerror(error));
 out:
