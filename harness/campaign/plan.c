@@ -429,6 +429,23 @@ static int workers_of(const struct sweep *s, const struct module *mode, int n_se
     return wanted;
 }
 
+/* RC_INVAL: every run of p would start more threads than this host can run side by side, and measure how the system
+ * divides its cores. The bound is far above any comparison of shared cores. */
+static enum rc refuse_too_many_threads(const struct point *p, int n_cores)
+{
+    enum { MOST_PER_CORE = 32 };
+    const long n_most = (long)MOST_PER_CORE * n_cores;
+    const long n_threads = (long)point_n_ranks(p) * p->n_threads + p->n_servers;
+
+    if (n_threads <= n_most)
+        return RC_OK;
+    return rc_raise(
+        RC_INVAL,
+        "--workers %d: is %ld threads of workers and servers on %d cores, and at most %ld are run; use fewer "
+        "--workers, --threads or --servers, or simulate them with --world sim",
+        p->n_workers, n_threads, n_cores, n_most);
+}
+
 /* chosen[n_chosen]: a value of every axis, of layouts those of the options that they stand for. No point where the mode
  * cannot have so many workers, or such a layout, or where there is one already. */
 static enum rc plan_point(struct sweep *s, const struct assignment *chosen, int n_chosen)
@@ -468,8 +485,10 @@ static enum rc plan_point(struct sweep *s, const struct assignment *chosen, int 
     if (threads && text_to_u64(threads, &n_threads))
         p->n_threads = (int)n_threads;
     /* Under a launcher the hosts are known after a launch: campaign_take. */
-    if (!s->campaign.is_virtual && !s->campaign.is_launched)
+    if (!s->campaign.is_virtual && !s->campaign.is_launched) {
+        TRY(refuse_too_many_threads(p, cores_allowed_count()));
         point_mark_shared_cores(p, cores_allowed_count());
+    }
 out:
     return rc;
 }
