@@ -14,8 +14,10 @@
 #include "harness/base/text.h"
 #include "harness/campaign/recorded.h"
 #include "harness/measure/independent.h"
+#include "harness/measure/paired.h"
 #include "harness/report/digest.h"
 #include "harness/report/table.h"
+#include "harness/train/bound.h"
 
 enum { DIFF_TEXT_BYTES = 512 };
 
@@ -292,10 +294,25 @@ static struct contrast contrast_of(const struct diff *d, const struct pair *p)
     return compare_independent(b, n_b, a, n_a);
 }
 
+static bool point_is_above_bound(const struct point *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_launches; i++)
+        n += train_bound_failed(p->launch[i].bound_ratio);
+    return (double)n > WITHHELD_RATIO * (double)p->n_launches;
+}
+
 /* N5 */
 static bool is_withheld(const struct diff *d, const struct pair *p)
 {
-    return !p->differs[0] && (point_is_doubtful(point_of(d, 0, p)) || point_is_doubtful(point_of(d, 1, p)));
+    bool is_doubtful = false;
+
+    for (int which = 0; which < 2; which++) {
+        const struct point *at = point_of(d, which, p);
+        is_doubtful = is_doubtful || point_is_doubtful(at) || point_is_above_bound(at);
+    }
+    return !p->differs[0] && is_doubtful;
 }
 
 /* No verdict, whatever B / A is. */
@@ -310,9 +327,9 @@ static bool is_tested(const struct diff *d, const struct pair *p)
            !is_withheld(d, p);
 }
 
-static enum outcome virtual_outcome(const struct pair *p)
+static enum outcome virtual_outcome(const struct diff *d, const struct pair *p)
 {
-    if (isnan(p->x.ratio))
+    if (isnan(p->x.ratio) || is_withheld(d, p))
         return UNTOLD;
     return fabs(p->x.ratio - 1) < SAME_RATIO ? EQUAL : p->x.ratio > 1 ? BETTER : WORSE;
 }
@@ -337,7 +354,7 @@ static enum rc judge(struct diff *d)
         if (at->differs[0])
             at->outcome = NOT_COMPARED;
         else if (d->of[0]->campaign.is_virtual)
-            at->outcome = virtual_outcome(at);
+            at->outcome = virtual_outcome(d, at);
     }
 out:
     free(p);
@@ -635,10 +652,25 @@ static void tell_withheld(const struct diff *d, FILE *to)
     }
     if (n > n_named)
         fprintf(to, "; and %zu more", n - n_named);
-    fprintf(to,
-            ". In A or B, more than %.0f %% of the runs are disturbed or without a steady state. Run both again on an "
-            "idle machine.\n",
-            100 * WITHHELD_RATIO);
+    fprintf(
+        to,
+        ". In A or B, more than %.0f %% of the runs are disturbed, without a steady state or above their bound. Run "
+        "both again %s.\n",
+        100 * WITHHELD_RATIO, d->of[0]->campaign.is_virtual ? "with more --steps" : "on an idle machine");
+}
+
+/* Differences that would be sure if they were the only ones. */
+static void tell_together(const struct diff *d, FILE *to)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->n_pairs; i++)
+        n += is_tested(d, &d->pair[i]) && d->pair[i].outcome == UNTOLD && d->pair[i].x.p <= PAIRED_LEVEL;
+    if (n > 0)
+        fprintf(to,
+                "  %zu difference%s sure alone, but not as one of %zu comparisons (Holm's correction). Use more "
+                "--launches.\n",
+                n, n == 1 ? " is" : "s are", d->n_tested);
 }
 
 static void tell_answer(const struct diff *d, const struct diff_counts *n, const char *conditions, FILE *to)
@@ -648,7 +680,8 @@ static void tell_answer(const struct diff *d, const struct diff_counts *n, const
     for (const char *at = conditions; *at; at++)
         n_conditions += *at == '\n';
     fprintf(to, "B against A: better in %zu, worse in %zu, %s in %zu of %zu points", n->n_better, n->n_worse,
-            d->of[0]->campaign.is_virtual ? "equal" : "cannot tell", n->n_untold, d->n_pairs);
+            d->of[0]->campaign.is_virtual ? "equal" : "cannot tell",
+            n->n_untold - (d->of[0]->campaign.is_virtual ? n_withheld(d) : 0), d->n_pairs);
     if (n->n_not_compared > 0)
         fprintf(to, ", %zu not compared", n->n_not_compared);
     fprintf(to, ".\n");
@@ -657,6 +690,7 @@ static void tell_answer(const struct diff *d, const struct diff_counts *n, const
     if (n->n_better + n->n_worse == 0)
         tell_range(d, to);
     tell_withheld(d, to);
+    tell_together(d, to);
     if (n_conditions > 0 && n->n_better + n->n_worse + n_withheld(d) > 0)
         fprintf(to, "  %zu other thing%s (see below), and may be the cause of a difference.\n", n_conditions,
                 n_conditions == 1 ? " differs" : "s differ");

@@ -12,8 +12,8 @@
  *       completely; of long values the part that differs is named.
  *   N4  Throughputs are compared as independent.h does, and verdicts hold jointly (paired.C4). Simulated throughputs do
  *       not vary: every difference is real.
- *   N5  A point has no verdict if more than WITHHELD_RATIO of its launches in either campaign are disturbed or without
- *       a steady state.
+ *   N5  A point has no verdict if more than WITHHELD_RATIO of its launches in either campaign are disturbed, without a
+ *       steady state or above their bound.
  */
 #ifndef HARNESS_CAMPAIGN_DIFF_H
 #define HARNESS_CAMPAIGN_DIFF_H

@@ -391,6 +391,51 @@ KIT_TEST(simulated_points_differ_exactly)
     free(text);
 }
 
+/* N5. Regression: a simulation above its bound was better or worse like any other. */
+KIT_TEST(runs_above_their_bound_give_no_verdict)
+{
+    static const struct recorded_kit kits[] = { { .summary = ",\"virtual_s\":1.5" },
+                                                { .summary = ",\"virtual_s\":1.5,\"bound_ratio\":1.25" },
+                                                { .host = NULL },
+                                                { .summary = ",\"bound_ratio\":1.25" } };
+    struct made_point half[2] = { FOUR[0], FOUR[1] };
+    struct diff_counts n;
+    char *text;
+
+    half[0].samples_per_s *= 0.5;
+    half[1].samples_per_s *= 0.5;
+    for (int i = 0; i < 4; i += 2) {
+        assert_int_equal(diff_of(*state, FOUR, 2, &kits[i], half, 2, &kits[i], &n, &text), RC_OK);
+        assert_int_equal(n.n_worse, 2);
+        free(text);
+        assert_int_equal(diff_of(*state, FOUR, 2, &kits[i], half, 2, &kits[i + 1], &n, &text), RC_OK);
+        assert_true(n.n_worse == 0 && n.n_better == 0);
+        assert_non_null(
+            strstr(text, i == 0 ? "worse in 0, equal in 0 of 2 points." : "worse in 0, cannot tell in 2 of"));
+        made_squeeze(text);
+        assert_non_null(strstr(text, "\n 2 verdicts are withheld: "));
+        assert_non_null(
+            strstr(text, i == 0 ? " Run both again with more --steps." : " both again on an idle machine."));
+        free(text);
+    }
+}
+
+/* Of four points one differs by so much that it would be sure alone. */
+KIT_TEST(a_difference_that_is_sure_alone_is_told)
+{
+    struct made_point other[] = { FOUR[0], FOUR[1], FOUR[2], FOUR[3] };
+    struct diff_counts n;
+    char *text;
+
+    other[2].samples_per_s *= 1.029;
+    assert_int_equal(diff_of(*state, FOUR, 4, &PLAIN, other, 4, &PLAIN, &n, &text), RC_OK);
+    made_squeeze(text);
+    assert_int_equal(n.n_untold, 4);
+    assert_non_null(
+        strstr(text, "\n 1 difference is sure alone, but not as one of 4 comparisons (Holm's correction). "));
+    free(text);
+}
+
 /* A point of which every launch of B failed is in both. */
 KIT_TEST(launches_that_failed_are_told)
 {
