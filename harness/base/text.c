@@ -226,20 +226,22 @@ static bool say_prefixed(char *out, size_t n_bytes, const char *text)
 
 /* 8, 1/8 or 1e-6: how many of `unit` is one of the unit that text begins with, behind the prefix `*prefix`, which is 1
  * if there is none; 0: no unit that can be converted. Bits and bytes have prefixes, as in Gbit/s; seconds are ms, us,
- * ns. */
+ * ns, and also min and h. */
 static double conversion(const char *text, const char *unit, double *prefix)
 {
     static const char letters[] = "kmgt";
     static const struct {
         const char *name;
         double s;
-    } time[] = { { "ms", 1e-3 }, { "us", 1e-6 }, { "\xc2\xb5s", 1e-6 }, { "ns", 1e-9 }, { "s", 1 } };
+    } time[] = { { "ms", 1e-3 }, { "us", 1e-6 }, { "\xc2\xb5s", 1e-6 }, { "ns", 1e-9 },
+                 { "s", 1 },     { "m", 60 },    { "min", 60 },         { "h", 3600 } };
+    const double unit_s = strcmp(unit, "s") == 0 ? 1 : strncmp(unit, "min", 3) == 0 ? 60 : 0;
     const char *letter = *text ? strchr(letters, tolower((unsigned char)*text)) : NULL;
 
     *prefix = 1;
-    for (size_t i = 0; strcmp(unit, "s") == 0 && i < sizeof time / sizeof *time; i++)
+    for (size_t i = 0; unit_s > 0 && i < sizeof time / sizeof *time; i++)
         if (strcmp(text, time[i].name) == 0)
-            return time[i].s;
+            return time[i].s / unit_s;
     for (const char *l = letters; letter && l <= letter; l++)
         *prefix *= 1e3;
     text += letter != NULL;

@@ -57,7 +57,9 @@ UNIT_TEST(what_does_not_fit_is_refused)
         { "--model linear --world mpi --mode none --workers 2", 3,
           "--workers 2: with 0 servers that is 2 ranks, but 3 were launched" },
         { "--model linear --world mpi --mode ps --workers 2 --servers 2", 3,
-          "--workers 2: with 2 servers that is 4 ranks, but 3 were launched; launch 4" },
+          "--workers 2: with 2 servers that is 4 ranks, but 3 were launched; launch 4, as mpirun -np 4 does" },
+        { "--model linear --world mpi --mode allreduce --workers 2", 1,
+          "--workers 2: with 0 servers that is 2 ranks, but 1 was launched; launch 2" },
         { "--model lenet --world mpi --mode ps --colocate --workers 3", 4,
           "--workers 3: with 3 servers, one beside each worker, that is 6 ranks, but 4 were launched; launch 6, or "
           "give "

@@ -262,18 +262,22 @@ static const struct opt *find_option(const struct verb *v, const char *name, siz
 
 /* Returns rc, the result of the parser. If the parser refused an option or a value that v has a hint for, the hint
  * replaces its message; one for any value ("model *") follows it. The match is by that message ("--NAME: no such
- * option", "--NAME VALUE: ", "must be one of"), so it depends on the wording in base/opt.c. */
+ * option", "-N: not an option", "--NAME VALUE: ", "must be one of"), so it depends on the wording in base/opt.c. */
 static enum rc hinted(enum rc rc, const struct verb *v)
 {
     /* Names of other programs, and an option here, with a value if it needs one. The first that the verb has. */
     static const struct verb_hint other_names[] = {
         { "algo", "reducer" },
         { "algorithm", "reducer" },
+        { "b", "bytes" }, /* nccl-tests: -b, -e, -f, -n, -g */
         { "backend", "reducer" },
         { "bandwidth", "cluster-set link_bits_per_s=N" },
         { "checkpoint", "save" },
         { "device", "compute" },
         { "dtype", "precision" },
+        { "e", "bytes" },
+        { "f", "bytes" },
+        { "g", "workers" },
         { "gpu", "compute cuda" },
         { "gpus", "compute cuda" },
         { "hosts", "workers" },
@@ -284,6 +288,7 @@ static enum rc hinted(enum rc rc, const struct verb *v)
         { "latency", "cluster-set link_latency_s=N" },
         { "log", "out" },
         { "log", "records" },
+        { "n", "repeats" },
         { "nodes", "workers" },
         { "nodes", "gpus" },
         { "np", "workers" },
@@ -313,7 +318,8 @@ static enum rc hinted(enum rc rc, const struct verb *v)
                             h->instead);
     }
     for (const struct verb_hint *h = other_names; rc == RC_INVAL && h->option; h++) {
-        snprintf(unknown, sizeof unknown, "--%s: no such option", h->option);
+        const bool is_short = strncmp(message, "--", 2) != 0;
+        snprintf(unknown, sizeof unknown, is_short ? "-%s: not an option" : "--%s: no such option", h->option);
         if (strncmp(message, unknown, strlen(unknown)) == 0 && find_option(v, h->instead, strcspn(h->instead, " ")))
             return rc_raise(RC_INVAL, "%s; use --%s", unknown, h->instead);
     }
