@@ -44,9 +44,9 @@ UNIT_TEST(ps_is_printed)
         "efficiency     75.0 % of 2 x one worker alone\n"
         "of the bound   85.7 % (71.8 to 106.3 within this run) of what the slowest of compute, wire and server "
         "allows\n"
-        "mean step      compute 7167, wait 0, wire 2000, server 1389, apply 694.4, rest 694.4 us\n"
+        "mean step      compute 7.167, wait 0, wire 2, server 1.389, apply 0.6944, rest 0.6944 ms\n"
         "exchange       2 buckets, 2 chunks, 3 at once, overlap off, priority on\n"
-        "communication  4583 us: 4083 exposed, 500 hidden behind computing\n"
+        "communication  4.583 ms: 4.083 exposed, 0.5 hidden behind computing\n"
         "encryption     CURVE: an observer of the network sees only lengths and times\n"
         "consistency    async, a worker was at most 3 steps ahead of the slowest\n"
         "staleness      mean 1.583, max 4 updates\n"
@@ -110,9 +110,9 @@ UNIT_TEST(allreduce_is_printed)
         "throughput     2.4 k samples/s, 95 % within this run 2.4 k to 2.4 k\n"
         "steady state   reached; figures are of 19 of 24 rounds, 5 of warm-up left out\n"
         "efficiency     80.0 % of 3 x one worker alone\n"
-        "mean step      compute 5000, wait 1000, wire 2750, server 0, apply 1000, rest 250 us\n"
+        "mean step      compute 5, wait 1, wire 2.75, server 0, apply 1, rest 0.25 ms\n"
         "exchange       all gradients at once, overlap off\n"
-        "communication  4000 us: 4000 exposed, 0 hidden behind computing\n"
+        "communication  4 ms: 4 exposed, 0 hidden behind computing\n"
         "training loss  not computed\n"
         "\nFor programs that read Horovod's benchmarks and tf_cnn_benchmarks, as these measure:\n"
         "Model: lenet\n"
@@ -136,7 +136,7 @@ UNIT_TEST(single_is_printed)
         "throughput    500 samples/s (too few steps for an interval)\n"
         "steady state  too few rounds to tell; figures are of the 3 rounds in which every worker trained\n"
         "of the bound  78.1 % of what the slowest of compute, wire and server allows\n"
-        "mean step     compute 1.1e+04, wait 0, wire 0, server 0, apply 2000, rest 3000 us\n"
+        "mean step     compute 11, wait 0, wire 0, server 0, apply 2, rest 3 ms\n"
         "loss          not computed\n");
     made_free(&m);
 }
@@ -156,7 +156,7 @@ UNIT_TEST(few_steps_are_printed)
                    "throughput     500 samples/s (too few steps for an interval)\n"
                    "steady state   too few rounds to tell; figures are of the 3 rounds in which every worker trained\n"
                    "of the bound   78.1 % of what the slowest of compute, wire and server allows\n"
-                   "mean step      compute 1.1e+04, wait 0, wire 0, server 0, apply 2000, rest 3000 us\n"
+                   "mean step      compute 11, wait 0, wire 0, server 0, apply 2, rest 3 ms\n"
                    "training loss  first 3, last 2 (mean of 3 steps)\n"
                    "\nFor programs that read Horovod's benchmarks and tf_cnn_benchmarks, as these measure:\n"
                    "Model: replay\n"
@@ -382,7 +382,7 @@ UNIT_TEST(the_exchange_is_told)
     for (int w = 0; w < 3; w++)
         for (int t = 0; t < 24; t++)
             m.result.stamp[w * 24 + t].hidden_ns = 250000;
-    assert_row(&m, "communication", "4250 us: 4000 exposed, 250 hidden behind computing");
+    assert_row(&m, "communication", "4.25 ms: 4 exposed, 0.25 hidden behind computing");
     made_free(&m);
 }
 

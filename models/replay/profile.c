@@ -206,8 +206,7 @@ static enum rc dump(FILE *to, json_t *v, const char *what, const char *path)
     return failed ? rc_raise(RC_IO, "%s: cannot be written", path) : RC_OK;
 }
 
-/* A line for each key and for each layer: a file that a reader and a diff can follow. */
-static enum rc write_head(FILE *to, const struct profile *p, const char *path)
+static enum rc write_head(FILE *to, const struct profile *p, const char *end, const char *path)
 {
     json_t *head = head_json(p), *value;
     const char *key;
@@ -220,27 +219,27 @@ static enum rc write_head(FILE *to, const struct profile *p, const char *path)
         fprintf(to, " \"%s\": ", key);
         if (json_dumpf(value, to, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) != 0)
             FAIL(RC_IO, "%s: cannot be written", path);
-        fputs(",\n", to);
+        fprintf(to, ",%s", end);
     }
 out:
     json_decref(head);
     return rc;
 }
 
-/* path: for messages. */
-static enum rc write_profile(FILE *to, const struct profile *p, const char *path)
+/* end: of each key and each layer. "\n": a file that a reader and a diff can follow. "": one line. path: for messages. */
+static enum rc write_profile(FILE *to, const struct profile *p, const char *end, const char *path)
 {
     enum rc rc;
 
-    fputs("{\n", to);
-    TRY(write_head(to, p, path));
-    fputs(" \"layers\": [\n", to);
+    fprintf(to, "{%s", end);
+    TRY(write_head(to, p, end, path));
+    fprintf(to, " \"layers\": [%s", end);
     for (int i = 0; i < p->n_layers; i++) {
         fputs("  ", to);
         TRY(dump(to, layer_json(&p->layer[i]), p->layer[i].name, path));
-        fputs(i + 1 < p->n_layers ? ",\n" : "\n", to);
+        fprintf(to, "%s%s", i + 1 < p->n_layers ? "," : "", end);
     }
-    fputs(" ]\n}\n", to);
+    fprintf(to, " ]%s}\n", end);
 out:
     return rc;
 }
@@ -254,7 +253,7 @@ enum rc profile_print_json(const struct profile *p)
 
     if (!to)
         return rc_raise(RC_NOMEM, "no memory for a profile");
-    rc = write_profile(to, p, "standard output");
+    rc = write_profile(to, p, "", "standard output");
     if (fclose(to) != 0 && rc == RC_OK)
         rc = rc_raise(RC_NOMEM, "no memory for a profile");
     if (rc == RC_OK)
@@ -269,7 +268,7 @@ enum rc profile_save(const struct profile *p, const char *path)
     enum rc rc;
 
     TRY(atomic_file_open(&file, path));
-    TRY(write_profile(file.stream, p, path));
+    TRY(write_profile(file.stream, p, "\n", path));
 out:
     return atomic_file_finish(&file, rc);
 }

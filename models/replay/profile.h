@@ -65,7 +65,7 @@ struct profile { /* owned */
 enum rc profile_load(struct profile **out, const char *path) MUST_CHECK;
 /* Writes a temporary file next to path and renames it: path is complete or unchanged. */
 enum rc profile_save(const struct profile *p, const char *path) MUST_CHECK;
-/* Write the same to standard output (file.h). RC_IO. */
+/* Write the same as one line to standard output (file.h). RC_IO. */
 enum rc profile_print_json(const struct profile *p) MUST_CHECK;
 void profile_close(struct profile **p); /* NULL-safe, nulls */
 
