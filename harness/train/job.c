@@ -61,8 +61,7 @@ static enum rc wrong_launch(const struct train_job *job, int n_launched)
     if (one_each && n_left >= 1 && n_left <= job->n_workers)
         snprintf(servers, sizeof servers, ", or give --servers %d", n_left);
     else
-        snprintf(servers, sizeof servers, ", as %s -np %d does",
-                 strcmp(job->opts.world, "tcp") == 0 ? "gradmark launch" : "mpirun", train_n_ranks(job));
+        snprintf(servers, sizeof servers, ", as mpirun -np %d does", train_n_ranks(job));
     return rc_raise(RC_INVAL, "--workers %d: with %d server%s%s%s that is %d ranks, but %d %s launched; launch %d%s",
                     job->n_workers, job->n_servers, job->n_servers == 1 ? "" : "s",
                     one_each ? ", one beside each worker," : "", job->n_drivers > 0 ? " and the driver" : "",

@@ -226,7 +226,8 @@ out:
     return rc;
 }
 
-/* end: of each key and each layer. "\n": a file that a reader and a diff can follow. "": one line. path: for messages. */
+/* end: of each key and each layer. "\n": a file that a reader and a diff can follow; "": one line. path: for messages.
+ */
 static enum rc write_profile(FILE *to, const struct profile *p, const char *end, const char *path)
 {
     enum rc rc;
