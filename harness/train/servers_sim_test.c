@@ -403,7 +403,7 @@ UNIT_TEST(beside_or_own)
     train_job_free(&job);
     assert_int_equal(kit_prepare(&job,
                                  "--world sim --mode ps --workers 2 --colocate --cluster ethernet-1g --cluster-set "
-                                 "server_placement=own,server_placement=beside"),
+                                 "server_placement=beside"),
                      RC_OK);
     assert_int_equal(job.cluster.server_placement, SERVERS_BESIDE);
     train_job_free(&job);
