@@ -419,7 +419,7 @@ struct run {
     int failed;        /* the first that was ended, else the first that failed; -1: none */
     uint64_t ends_ns;  /* when those that are left are killed; 0: not yet known */
     int passed_signal; /* 0: none */
-    bool has_join_file, were_killed;
+    bool has_join_file, were_killed, has_named_failure;
 };
 
 /* --- to start --- */
@@ -542,15 +542,15 @@ static bool is_sudden(int exit_code)
     return exit_code >= LEAST_SHELL_CODE && number != SIGHUP && number != SIGINT && number != SIGTERM;
 }
 
-static void name_failure(const struct run *run, int rank, int status)
+/* Of run->failed. more: what follows. */
+static void name_failure(struct run *run, const char *more)
 {
-    const char *host = run->plan.process[rank].host;
-    const int exit_code = run->child[rank].exit_code;
     char ending[128];
 
-    child_ending(ending, sizeof ending, exit_code, "");
-    if (WIFSIGNALED(status) || is_sudden(exit_code))
-        terminal_note(stderr, "gradmark launch: rank %d on %s %s", rank, host, ending);
+    child_ending(ending, sizeof ending, run->child[run->failed].exit_code, "");
+    terminal_note(stderr, "gradmark launch: rank %d on %s %s%s", run->failed, run->plan.process[run->failed].host,
+                  ending, more);
+    run->has_named_failure = true;
 }
 
 static void reap(struct run *run, int rank)
@@ -572,7 +572,8 @@ static void reap(struct run *run, int rank)
                                                    is_sudden(run->child[run->failed].exit_code))))
         return;
     run->failed = rank;
-    name_failure(run, rank, status);
+    if (WIFSIGNALED(status) || is_sudden(c->exit_code))
+        name_failure(run, "");
 }
 
 /* world.L1: this process has been told to stop, once. */
@@ -602,21 +603,6 @@ static void kill_all(struct run *run)
     }
 }
 
-/* An agent may fail without a word, and no process then says why the run ended. */
-static void name_silent_failure(const struct run *run)
-{
-    char ending[128];
-
-    if (run->failed < 0 || run->were_killed || is_sudden(run->child[run->failed].exit_code))
-        return;
-    for (int r = 0; r < run->plan.n_ranks; r++)
-        if (run->child[r].stream[N_STREAMS - 1].has_text)
-            return;
-    child_ending(ending, sizeof ending, run->child[run->failed].exit_code, "");
-    terminal_note(stderr, "gradmark launch: rank %d on %s %s and wrote no error", run->failed,
-                  run->plan.process[run->failed].host, ending);
-}
-
 static void await_all(struct run *run)
 {
     while (run->n_running > 0) {
@@ -634,7 +620,6 @@ static void await_all(struct run *run)
     }
     for (int r = 0; r < run->plan.n_ranks; r++)
         read_streams(run, r); /* what they wrote last */
-    name_silent_failure(run);
 }
 
 /* Returns the errno of standard output, or 0. */
@@ -665,6 +650,17 @@ static int exit_code_of(const struct run *run)
     if (run->opts->goes_on)
         return run->child[0].exit_code;
     return run->failed >= 0 ? run->child[run->failed].exit_code : 0;
+}
+
+/* An agent may fail without a word, and no process then says why the run ended. */
+static void name_silent_failure(struct run *run)
+{
+    bool is_silent = !run->has_named_failure && run->passed_signal == 0;
+
+    for (int r = 0; is_silent && r < run->plan.n_ranks; r++)
+        is_silent = !run->child[r].stream[N_STREAMS - 1].has_text;
+    if (is_silent)
+        name_failure(run, " and wrote no error");
 }
 
 /* Processes are started by the program itself here, and by the agent on other hosts: of each the first is checked. */
@@ -716,6 +712,8 @@ enum rc launch_run(const struct launch_opts *opts, int *exit_code)
     }
     await_all(&run);
     *exit_code = exit_code_of(&run);
+    if (*exit_code != 0 && run.failed >= 0)
+        name_silent_failure(&run);
 out:;
     const int error = run_free(&run);
     if (rc == RC_OK && *exit_code == 0 && error != 0)
