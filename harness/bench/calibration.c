@@ -13,6 +13,8 @@
 #include "harness/cluster/cluster_keys.h"
 
 #define LEAST_LATENCY_S 1e-9 /* of a link of the simulator */
+/* Jitter from which on other programs are the likely cause. */
+#define NOISY_RATIO 0.2
 
 struct description { /* while it is written */
     struct cluster *cluster;
@@ -256,6 +258,11 @@ out:
     return rc;
 }
 
+bool calibration_is_noisy(const struct calibration *m)
+{
+    return m->compute.jitter.ratio > NOISY_RATIO;
+}
+
 void calibration_doubt(struct cluster *c, struct cluster_sources *sources, const struct calibration *m)
 {
     static const char *const doubtful[] = { "jitter", "jitter_ratio" };
@@ -272,7 +279,7 @@ void calibration_doubt(struct cluster *c, struct cluster_sources *sources, const
 void calibration_tell_doubt(const struct cluster_sources *sources, const char *name, FILE *to)
 {
     if (strstr(sources->text[cluster_key_find("jitter_ratio")], CALIBRATION_DOUBTFUL))
-        fprintf(to, "Doubtful: %s: " CALIBRATION_DOUBTFUL ". Run gradmark calibrate again on an idle machine.\n", name);
+        fprintf(to, "Doubtful: %s: " CALIBRATION_DOUBTFUL CALIBRATION_REMEDY, name);
 }
 
 enum rc calibration_describe(struct cluster *out, struct cluster_sources *sources, const struct calibration *c,

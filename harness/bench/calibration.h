@@ -36,11 +36,14 @@ enum cluster_sharing calibration_sharing(const struct local_sharing *s);
 enum rc calibration_describe(struct cluster *out, struct cluster_sources *sources, const struct calibration *c,
                              const char *name) MUST_CHECK;
 
-/* Jitter above this: other programs ran. A test bench of equal machines has a few percent. */
-#define CALIBRATION_NOISY_RATIO 0.2
+/* What the sources of a noisy calibration say, and what helps. */
 #define CALIBRATION_DOUBTFUL "measured while other programs ran"
+#define CALIBRATION_REMEDY ". Run gradmark calibrate again on an idle machine.\n"
 
-/* Make the jitter of a description assumed: above CALIBRATION_NOISY_RATIO it is that of other programs. */
+/* Is the jitter so large that other programs are the likely cause? */
+bool calibration_is_noisy(const struct calibration *m);
+
+/* Make the jitter of the description of a noisy calibration assumed: it is that of other programs. */
 void calibration_doubt(struct cluster *c, struct cluster_sources *sources, const struct calibration *m);
 /* Print a line if calibration_doubt() marked the description with these sources; name: of its file. */
 void calibration_tell_doubt(const struct cluster_sources *sources, const char *name, FILE *to);

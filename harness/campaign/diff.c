@@ -17,7 +17,6 @@
 #include "harness/measure/paired.h"
 #include "harness/report/digest.h"
 #include "harness/report/table.h"
-#include "harness/train/bound.h"
 
 enum { DIFF_TEXT_BYTES = 512 };
 
@@ -294,25 +293,15 @@ static struct contrast contrast_of(const struct diff *d, const struct pair *p)
     return compare_independent(b, n_b, a, n_a);
 }
 
-static bool point_is_above_bound(const struct point *p)
+/* N5, of one campaign. */
+static bool gives_no_verdict(const struct point *p)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; i < p->n_launches; i++)
-        n += train_bound_failed(p->launch[i].bound_ratio);
-    return (double)n > WITHHELD_RATIO * (double)p->n_launches;
+    return point_is_doubtful(p) || (double)point_n_failed_bounds(p) > WITHHELD_RATIO * (double)p->n_launches;
 }
 
-/* N5 */
 static bool is_withheld(const struct diff *d, const struct pair *p)
 {
-    bool is_doubtful = false;
-
-    for (int which = 0; which < 2; which++) {
-        const struct point *at = point_of(d, which, p);
-        is_doubtful = is_doubtful || point_is_doubtful(at) || point_is_above_bound(at);
-    }
-    return !p->differs[0] && is_doubtful;
+    return !p->differs[0] && (gives_no_verdict(point_of(d, 0, p)) || gives_no_verdict(point_of(d, 1, p)));
 }
 
 /* No verdict, whatever B / A is. */
@@ -675,13 +664,13 @@ static void tell_together(const struct diff *d, FILE *to)
 
 static void tell_answer(const struct diff *d, const struct diff_counts *n, const char *conditions, FILE *to)
 {
+    const bool is_virtual = d->of[0]->campaign.is_virtual;
     size_t n_conditions = 0;
 
     for (const char *at = conditions; *at; at++)
         n_conditions += *at == '\n';
     fprintf(to, "B against A: better in %zu, worse in %zu, %s in %zu of %zu points", n->n_better, n->n_worse,
-            d->of[0]->campaign.is_virtual ? "equal" : "cannot tell",
-            n->n_untold - (d->of[0]->campaign.is_virtual ? n_withheld(d) : 0), d->n_pairs);
+            is_virtual ? "equal" : "cannot tell", n->n_untold - (is_virtual ? n_withheld(d) : 0), d->n_pairs);
     if (n->n_not_compared > 0)
         fprintf(to, ", %zu not compared", n->n_not_compared);
     fprintf(to, ".\n");

@@ -25,7 +25,6 @@
 #define BAD_RESIDUAL_RATIO 0.25
 /* A rank that is slower than the median by more is named. */
 #define SLOW_RATIO 0.9
-/* Noise of equal work from which on other programs are the likely cause. */
 
 static void row(struct table *t, const char *what, double value, const char *unit, const char *fit, const char *from)
 {
@@ -181,7 +180,6 @@ static void tell_link(FILE *to, const struct link_fit *f, enum link_class of)
 static void tell_answer(FILE *to, const struct calibration *c)
 {
     const struct compute_bench *m = &c->compute;
-    const bool is_noisy = m->jitter.ratio > CALIBRATION_NOISY_RATIO;
 
     fprintf(to, "%d rank%s on %d host%s, at most %d each: %.4g GFLOP/s a rank, jitter %.3g %%.\n", c->n_ranks,
             c->n_ranks == 1 ? "" : "s", c->links.n_hosts, c->links.n_hosts == 1 ? "" : "s", c->links.n_most_host_ranks,
@@ -190,7 +188,7 @@ static void tell_answer(FILE *to, const struct calibration *c)
         tell_link(to, &c->links.link[of], (enum link_class)of);
     if (c->links.link[LINK_BETWEEN].n_pairs == 0)
         fprintf(to, "  Links between hosts were not measured: gradmark predict needs ranks on two hosts.\n");
-    if (is_noisy)
+    if (calibration_is_noisy(c))
         fprintf(to, "  Doubtful: equal work took %.0f %% longer than the fastest. Run again on an idle machine.\n",
                 100 * m->jitter.ratio);
     fputc('\n', to);
@@ -312,7 +310,7 @@ static const char *waited(const struct run *run)
 /* In virtual time jitter is what the description says, however much. */
 static bool is_doubtful(const struct run *run)
 {
-    return !machine_is_virtual(&run->machine) && run->result.compute.jitter.ratio > CALIBRATION_NOISY_RATIO;
+    return !machine_is_virtual(&run->machine) && calibration_is_noisy(&run->result);
 }
 
 /* What measured it, with what; in virtual time nothing of this machine, and no date: the same file each time. */
@@ -329,8 +327,7 @@ static void head_of_file(char *out, size_t n_bytes, const struct run *run)
              machine_is_virtual(&run->machine) ? "" : ", ", machine_is_virtual(&run->machine) ? "" : date,
              run->machine.world->module.name, run->machine.transport->module.name, run->machine.compute->module.name,
              run->machine.n_ranks, run->result.links.n_hosts, waited(run),
-             is_doubtful(run) ? "Doubtful: " CALIBRATION_DOUBTFUL ". Run gradmark calibrate again on an idle machine.\n"
-                              : "");
+             is_doubtful(run) ? "Doubtful: " CALIBRATION_DOUBTFUL CALIBRATION_REMEDY : "");
 }
 
 static enum rc write_results(const struct run *run)

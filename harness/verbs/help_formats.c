@@ -227,7 +227,7 @@ void help_print_man(FILE *to, const struct verb *const *verbs, const struct verb
     print_man_title(to, NULL);
     fputs("measures the cost of gradient exchange\n.SH SYNOPSIS\n.B gradmark\n.I SUBCOMMAND\n[\\-\\-option value ...]\n"
           ".SH DESCRIPTION\ngradmark trains networks with a parameter server, a ring allreduce or on one node. It "
-          "measures throughput, scaling efficiency and convergence.\n.SH VERBS\n",
+          "measures throughput, scaling efficiency and convergence.\n.SH SUBCOMMANDS\n",
           to);
     for (const struct verb *const *each = verbs; *each; each++)
         fprintf(to, ".TP\n.BR gradmark\\-%s (1)\n%s\n", (*each)->name, (*each)->summary);

@@ -177,22 +177,24 @@ static void print_key(const struct cluster *c, const struct cluster_sources *sou
     print_deeper("    %s%s", sources->text[key][0] ? "source: " : "source: none given", sources->text[key]);
 }
 
-static enum rc print_cluster(const struct info_opts *o)
+static enum rc find_cluster(struct cluster *c, struct cluster_sources *sources, const struct info_opts *o)
 {
-    struct cluster_sources sources;
-    struct cluster c;
     enum rc rc;
 
-    TRY(file_of_option(cluster_find(&c, &sources, o->cluster), "cluster"));
-    TRY(cluster_set(&c, &sources, o->cluster_set.text));
-    calibration_tell_doubt(&sources, o->cluster, stdout);
-    for (enum group group = GIVEN; group < N_GROUPS; group++)
-        for (int i = 0, n = 0; i < CLUSTER_N_KEYS; i++)
-            if (group_of(&c, &sources, i) == group)
-                print_key(&c, &sources, i, n++ == 0 ? group_title[group] : "");
-    print_messages(&c);
+    TRY(file_of_option(cluster_find(c, sources, o->cluster), "cluster"));
+    TRY(cluster_set(c, sources, o->cluster_set.text));
 out:
     return rc;
+}
+
+static void print_cluster(const struct cluster *c, const struct cluster_sources *sources, const char *name)
+{
+    calibration_tell_doubt(sources, name, stdout);
+    for (enum group group = GIVEN; group < N_GROUPS; group++)
+        for (int i = 0, n = 0; i < CLUSTER_N_KEYS; i++)
+            if (group_of(c, sources, i) == group)
+                print_key(c, sources, i, n++ == 0 ? group_title[group] : "");
+    print_messages(c);
 }
 
 /* The release of the kernel's driver of NVIDIA: the first number with a point in its line. */
@@ -278,17 +280,20 @@ out:
 static enum rc info_run(struct verb_call *call)
 {
     const struct info_opts *o = call->opts;
-
     const bool of_cluster = verb_given(call, "cluster") || verb_given(call, "cluster-set");
-    enum rc rc = RC_OK;
+    struct cluster_sources sources;
+    struct cluster c;
+    enum rc rc;
 
     if (of_cluster)
-        TRY(print_cluster(o));
+        TRY(find_cluster(&c, &sources, o));
     call->stage = STAGE_RUN;
-    if (!of_cluster && !call->output.json)
-        print_info();
     if (call->output.json)
         TRY(of_cluster ? used_cluster_print_json("cluster", o->cluster, o->cluster_set.text) : print_record());
+    else if (of_cluster)
+        print_cluster(&c, &sources, o->cluster);
+    else
+        print_info();
     TRY(output_flush(stdout));
 out:
     return rc;

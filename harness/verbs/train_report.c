@@ -235,20 +235,15 @@ static void print_learnt(struct table *t, const struct train_job *job, const str
     }
 }
 
+struct time_unit {
+    double per_s;
+    const char *name;
+};
+
 /* The parts of a step are printed in ms if it takes 10 of them, so that no part has an exponent; else in us. */
-static bool is_in_ms(const struct steps_summary *m)
+static struct time_unit unit_of(const struct steps_summary *m)
 {
-    return m->step_mean_s >= 10e-3;
-}
-
-static double units_per_s(const struct steps_summary *m)
-{
-    return is_in_ms(m) ? 1e3 : 1e6;
-}
-
-static const char *unit_name(const struct steps_summary *m)
-{
-    return is_in_ms(m) ? "ms" : "us";
+    return m->step_mean_s >= 10e-3 ? (struct time_unit){ 1e3, "ms" } : (struct time_unit){ 1e6, "us" };
 }
 
 /* How gradients were exchanged, and what of it a step did not see. */
@@ -256,6 +251,7 @@ static enum rc print_exchange(struct table *t, const struct train_job *job, cons
                               const struct train_summary *s)
 {
     const struct steps_summary *m = &s->measured;
+    const struct time_unit unit = unit_of(m);
     char text[SPLIT_TEXT_BYTES];
     enum rc rc = RC_OK;
 
@@ -264,9 +260,8 @@ static enum rc print_exchange(struct table *t, const struct train_job *job, cons
     TRY(train_exchange_text(text, sizeof text, job, &r->overlap));
     print_row(t, "exchange", text);
     print_said(t, "reducer", r->reducer_reason);
-    const double per_s = units_per_s(m);
     snprintf(text, sizeof text, "%.4g %s: %.4g exposed, %.4g hidden behind computing",
-             (m->exposed_s + m->hidden_s) * per_s, unit_name(m), m->exposed_s * per_s, m->hidden_s * per_s);
+             (m->exposed_s + m->hidden_s) * unit.per_s, unit.name, m->exposed_s * unit.per_s, m->hidden_s * unit.per_s);
     print_row(t, "communication", text);
     print_said(t, "compression", job_compression_text(text, sizeof text, job, r));
     print_said(t, "encryption", encryption_words(r->rank[0].encryption));
@@ -393,13 +388,13 @@ static void print_run(struct table *t, const struct train_job *job)
 
 static void print_mean_step(struct table *t, const struct steps_summary *m)
 {
-    const double per_s = units_per_s(m);
+    const struct time_unit unit = unit_of(m);
     char text[256] = "not known";
 
     if (isfinite(m->compute_s))
         snprintf(text, sizeof text, "compute %.4g, wait %.4g, wire %.4g, server %.4g, apply %.4g, rest %.4g %s",
-                 m->compute_s * per_s, m->wait_s * per_s, m->wire_s * per_s, m->server_s * per_s, m->apply_s * per_s,
-                 m->rest_s * per_s, unit_name(m));
+                 m->compute_s * unit.per_s, m->wait_s * unit.per_s, m->wire_s * unit.per_s, m->server_s * unit.per_s,
+                 m->apply_s * unit.per_s, m->rest_s * unit.per_s, unit.name);
     print_row(t, "mean step", text);
 }
 
