@@ -440,8 +440,8 @@ static int one_ends_early(void)
     float x = 1;
     int n_failures = EXPECT(gm_init(&job, NULL) == GM_OK && gm_allreduce(job, &x, 1, GM_SUM) == GM_OK);
 
-    (void)gm_barrier(
-        job); /* who leaves it knows that no rank is still in the sum; a later end may reach who does not */
+    /* Who leaves it knows that no rank is still in the sum. The later end may reach a rank that is still in it. */
+    (void)gm_barrier(job);
     if (gm_rank(job) < gm_size(job) - 1) {
         const int found = gm_allreduce(job, &x, 1, GM_SUM);
         n_failures += EXPECT(found == GM_MISMATCH || found == GM_PEER);
