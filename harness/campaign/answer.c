@@ -71,18 +71,21 @@ static enum use judge_use(const struct claims *all, const struct claim *k)
     return k->x.ratio > 1 ? USE_SOONER : USE_LATER;
 }
 
-/* "allreduce is 1.80x as fast (95 % CI 1.60 to 2.02)"; if it is later: "allreduce takes 1.92x as long (...)" */
-static void tell_times(const struct claims *all, const struct claim *k, bool is_first, FILE *to)
+/* "allreduce is 1.80x as fast (95 % CI 1.60 to 2.02)"; if it is later: "allreduce takes 1.92x as long (...)". Behind a
+ * claim that says the same: "allreduce 1.80x (1.60 to 2.02)". */
+static void tell_times(const struct claims *all, const struct claim *k, const struct claim *told, FILE *to)
 {
     const double sooner = target_split(k->a, k->b).sooner_ratio;
+    const bool is_later = judge_use(all, k) == USE_LATER, is_first = !told;
+    const bool is_short = told && (judge_use(all, told) == USE_LATER) == is_later;
 
     fprintf(to, "%s ", mode_title(k->a->mode));
-    if (judge_use(all, k) == USE_LATER) {
-        fprintf(to, "takes %.2fx as long", 1 / sooner);
+    if (is_later) {
+        fprintf(to, is_short ? "%.2fx" : "takes %.2fx as long", 1 / sooner);
         tell_interval(all, 1 / k->x.ratio_high, 1 / k->x.ratio_low, "%.2f", is_first, to);
         return;
     }
-    fprintf(to, "is %.2fx as fast", sooner);
+    fprintf(to, is_short ? "%.2fx" : "is %.2fx as fast", sooner);
     tell_interval(all, k->x.ratio_low, k->x.ratio_high, "%.2f", is_first, to);
 }
 
@@ -99,7 +102,7 @@ static const struct claim *best_of(const struct claims *all, const struct point 
     return best;
 }
 
-/* The other modes of these outcomes: ", the parameter server is 1.50x as fast (...).". */
+/* The other modes of these outcomes: ", the parameter server 1.50x (1.20 to 1.80).". */
 static void tell_other_modes(const struct claims *all, const struct point *like, const struct claim *told,
                              bool are_sooner, FILE *to)
 {
@@ -108,7 +111,7 @@ static void tell_other_modes(const struct claims *all, const struct point *like,
         if (!is_of(k, CLAIM_TARGET, like) || k == told || (judge_use(all, k) == USE_SOONER) != are_sooner)
             continue;
         fprintf(to, ", ");
-        tell_times(all, k, false, to);
+        tell_times(all, k, told, to);
     }
     fputc('.', to);
 }
@@ -171,7 +174,7 @@ static void tell_sooner(const struct claims *all, const struct point *like, cons
     fprintf(to, "  Use %d workers. They reach the target loss sooner than 1 worker", k->a->n_workers);
     tell_idle_cores(all->campaign, k->b, to);
     fprintf(to, ": ");
-    tell_times(all, k, true, to);
+    tell_times(all, k, NULL, to);
     tell_other_modes(all, like, k, true, to);
     fputc('\n', to);
 }
@@ -205,7 +208,7 @@ static void tell_not_sooner(const struct claims *all, const struct point *like, 
             is_unsure ? ". It is not shown that %d workers reach the target loss sooner: "
                       : ". %d workers reach the target loss later: ",
             k->a->n_workers);
-    tell_times(all, k, true, to);
+    tell_times(all, k, NULL, to);
     tell_other_modes(all, like, k, false, to);
     tell_together(all, like, to);
     fputc('\n', to);

@@ -67,7 +67,7 @@ static const struct answer_case CASES[] = {
         { IN_MODEL "ps", 2, 1, 1, 2100, 1, 8, 4 } },
       SIM_SETTING
       "  Use 1 worker. 2 workers reach the target loss later: allreduce takes 1.25x as long, the parameter server "
-      "takes 2.00x as long.\n"
+      "2.00x.\n"
       "  With 2 workers, the parameter server trains 1.05x as fast as allreduce. It uses 1 core more: not equal "
       "resources.\n" },
     { true, /* not all reached it */

@@ -66,6 +66,12 @@ static bool is_shown(const struct recorded *k, const struct chart_of *chart)
     return !k->is_run || strcmp(chart->shows, "loss") == 0 || strcmp(chart->shows, "cost") == 0;
 }
 
+/* Of a campaign, charts that show its answer stand open: the others are folded away. */
+static bool is_open(const struct recorded *k, const struct chart_of *chart)
+{
+    return k->is_run || (strcmp(chart->shows, "efficiency") != 0 && strcmp(chart->shows, "cost") != 0);
+}
+
 /* Draw all charts beside the page. What was not drawn, and why: in lacking. */
 static enum rc draw_all(struct charts *charts)
 {
@@ -199,6 +205,21 @@ static void write_assumed(const struct recorded *k, FILE *to)
     fputs(".</p>\n", to);
 }
 
+/* Those that stand open, or those that are folded away. */
+static enum rc put_all(struct charts *charts, bool are_open)
+{
+    struct chart_of chart;
+    enum rc rc = RC_OK;
+
+    fputs("<div class=\"charts\">\n", charts->to);
+    for (size_t i = 0; campaign_chart(&charts->of->campaign, i, &chart); i++)
+        if (is_shown(charts->of, &chart) && is_open(charts->of, &chart) == are_open)
+            TRY(put_one(charts, &chart));
+out:
+    fputs("</div>\n", charts->to);
+    return rc;
+}
+
 /* The charts. Each takes at most most_bytes, all together at most all_bytes. Each missing chart gets a
  * line in the page and one to `told`. path: of the page. */
 static enum rc page_charts(const struct recorded *k, FILE *to, const char *path, size_t most_bytes, size_t all_bytes,
@@ -207,15 +228,15 @@ static enum rc page_charts(const struct recorded *k, FILE *to, const char *path,
     struct charts charts = {
         .of = k, .to = to, .told = told, .path = path, .most_bytes = most_bytes, .bytes_left = all_bytes
     };
-    struct chart_of chart;
-    enum rc rc = RC_OK;
+    enum rc rc;
 
     html_element(to, "h2", NULL, "Charts");
-    fputs("<div class=\"charts\">\n", to);
-    for (size_t i = 0; campaign_chart(&k->campaign, i, &chart); i++)
-        if (is_shown(k, &chart))
-            TRY(put_one(&charts, &chart));
-    fputs("</div>\n", to);
+    TRY(put_all(&charts, true));
+    if (!k->is_run) {
+        fputs("<details>\n<summary>More charts: efficiency, and where the time of a step goes</summary>\n", to);
+        TRY(put_all(&charts, false));
+        fputs("</details>\n", to);
+    }
     write_assumed(k, to);
     tell_lacking(&charts);
 out:

@@ -110,6 +110,11 @@ PAGE_TEST(charts_are_drawn_and_dropped)
     assert_int_equal(n_times(page.text, "src=\"data:image/svg+xml;base64,MDAwMDAw"), 8);
     assert_int_equal(n_times(page.text, "<figcaption>lenet, throughput: "), 1);
     assert_int_equal(n_times(page.text, "<figcaption>linear, loss against"), 1);
+    const char *folded = strstr(page.text, "<summary>More charts");
+    assert_non_null(folded); /* in front of it the two of each model that show the answer */
+    assert_int_equal(n_times(folded, "<figure>"), 4);
+    assert_null(strstr(folded, "<figcaption>lenet, throughput: "));
+    assert_null(strstr(folded, "<figcaption>linear, loss against"));
     assert_int_equal(kit_count_files(k), 4); /* P3: runs.jsonl, manifest.json, report.html, bin */
     assert_true(page.n_bytes < PAGE_MOST_BYTES);
     free(page.text);
