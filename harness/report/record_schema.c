@@ -150,8 +150,10 @@ static void print_key_of_page(FILE *to, const struct record_key *k)
 
 void record_print_page(FILE *to)
 {
-    fputs("# Records\n\nEvery kind of record, and every key. `gradmark help --format records` writes this page, and\n"
-          "`gradmark help --format json-schema` a JSON Schema. gradmark writes no other keys.\n\n"
+    fputs("# Records\n\n"
+          "```sh\nbuild/release/gradmark help --format records        # this page\n"
+          "build/release/gradmark help --format json-schema    # the same for programs, as a JSON Schema\n```\n\n"
+          "Every kind of record, and every key. gradmark writes no other keys.\n\n"
           "Every record has the key `kind`. Every value may be `null`: it is not known, or does not apply. A key is "
           "left\n"
           "out if it could never apply to the run. Ratios have no unit: 1 means 100 %. A record in the file of a\n"

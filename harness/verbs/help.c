@@ -364,21 +364,32 @@ const char *help_page_word(int i, const struct verb *const *verbs, char *out, si
     return out;
 }
 
-/* --format man [VERB] | bash | ... ; words: behind --format. Returns the exit code. */
+static bool is_help_option(const char *word)
+{
+    return word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
+}
+
+/* --format man [VERB] | bash | ... [--help]; words: behind --format. Returns the exit code. */
 static int print_format(const struct verb *const *verbs, char *const *words)
 {
-    const char *format = words[0] ? words[0] : "", *name = words[0] ? words[1] : NULL;
+    const char *format = words[0] ? words[0] : "", *name = words[0] && !is_help_option(words[1]) ? words[1] : NULL;
+    const bool wants_help = words[0] && (is_help_option(words[1]) || (name && is_help_option(words[2])));
     const struct verb *v = name ? find_verb(verbs, name) : NULL;
+    const bool is_man = strcmp(format, "man") == 0 && (v || !name);
+    size_t i = 0;
 
-    if (strcmp(format, "man") == 0 && (v || !name)) {
-        help_print_man(stdout, verbs, v);
+    while (i < sizeof formats / sizeof *formats && (strcmp(formats[i].word, format) != 0 || name))
+        i++;
+    const bool is_other = i < sizeof formats / sizeof *formats;
+    if (is_man || is_other) {
+        if (wants_help)
+            print_usage(stdout, verbs);
+        else if (is_man)
+            help_print_man(stdout, verbs, v);
+        else
+            formats[i].print(stdout, verbs);
         return EXIT_SUCCESS;
     }
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (strcmp(formats[i].word, format) == 0 && !name) {
-            formats[i].print(stdout, verbs);
-            return EXIT_SUCCESS;
-        }
     terminal_note(stderr,
                   "gradmark help: --format %s%s%s: must be man, man SUBCOMMAND, bash, zsh, fish, markdown, records or "
                   "json-schema",

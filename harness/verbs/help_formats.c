@@ -437,7 +437,10 @@ void help_print_markdown(FILE *to, const struct verb *const *verbs)
 {
     struct help_option options[HELP_MOST_OPTIONS];
 
-    fputs("# Options\n\nEvery option of every subcommand. `gradmark help --format markdown` writes this page.\n\n"
+    fputs("# Options\n\n"
+          "```sh\nbuild/release/gradmark help train                # the options that most people need\n"
+          "build/release/gradmark help --format markdown    # this page\n```\n\n"
+          "Every option of every subcommand. `gradmark train --help-all` prints those of one subcommand.\n\n"
           "Whole numbers may have a suffix: K, M, G (1000) or Ki, Mi, Gi (1024). `--no-NAME` takes a switch back.\n",
           to);
     for (const struct verb *const *v = verbs; *v; v++) {
