@@ -112,7 +112,7 @@ UNIT_TEST(criteria_fail_without_anybody_to_blame)
 
     kit_acceptance(&a, FAULT_IN_RANK);
     a.n_findings = 0;
-    prints(&a, verdict_print, "FAIL: 1 of 7 criteria fail: flops_per_s");
+    prints(&a, verdict_print, "FAIL: 1 of 7 criteria fails: flops_per_s");
 }
 
 /* One node of many findings is one; of many nodes eight have names. */
@@ -147,7 +147,7 @@ UNIT_TEST(a_lost_rank_is_in_the_first_line)
     shows(&a, verdict_print, "FAIL: rank 4 on host3 was lost in stage pairwise; found: 1 node is slow: host3");
     a.n_findings = 1;
     shows(&a, verdict_print,
-          "FAIL: rank 4 on host3 was lost in stage pairwise; found: 1 of 7 criteria fail: pair_bytes_per_s");
+          "FAIL: rank 4 on host3 was lost in stage pairwise; found: 1 of 7 criteria fails: pair_bytes_per_s");
     a.lost_rank = -1;
     acceptance_close(&a);
 }
@@ -167,8 +167,9 @@ UNIT_TEST(a_part_says_what_it_found)
     shows(&a, verdict_print,
           "NO DATA: SIGTERM stopped the test; found: 1 node is slow: host3; 1 stage has no data: ps");
     a.n_findings = 0;
-    prints(&a, verdict_print,
-           "NO DATA: SIGTERM stopped the test; found: 1 of 7 criteria fail: pair_bytes_per_s; 1 stage has no data: ps");
+    prints(
+        &a, verdict_print,
+        "NO DATA: SIGTERM stopped the test; found: 1 of 7 criteria fails: pair_bytes_per_s; 1 stage has no data: ps");
     acceptance_close(&a);
 }
 

@@ -269,9 +269,10 @@ static int n_criteria_of(const struct acceptance *a, enum accept_outcome outcome
 }
 
 /* "2 of 14 criteria ...: name; name" */
-static void print_criteria_of(const struct acceptance *a, enum accept_outcome outcome, const char *how, FILE *to)
+static void print_criteria_of(const struct acceptance *a, enum accept_outcome outcome, FILE *to)
 {
     const int n = n_criteria_of(a, outcome);
+    const char *how = outcome == OUTCOME_FAIL ? n == 1 ? "fails" : "fail" : n == 1 ? "has no data" : "have no data";
     int n_named = 0, n_shown = 0; /* as many as the table has */
 
     for (int i = 0; i < a->n_criteria; i++)
@@ -291,7 +292,7 @@ static void print_no_data(const struct acceptance *a, FILE *to)
     for (int i = 0; i < ACCEPT_N_STAGES; i++)
         n += a->stage[i].outcome == OUTCOME_NO_DATA;
     if (n_criteria_of(a, OUTCOME_NO_DATA) > 0) {
-        print_criteria_of(a, OUTCOME_NO_DATA, "have no data", to);
+        print_criteria_of(a, OUTCOME_NO_DATA, to);
         return;
     }
     if (n == 0) {
@@ -349,7 +350,7 @@ static bool print_found(const struct acceptance *a, const char *before, FILE *to
     if (has_findings)
         print_blame(a, to);
     else
-        print_criteria_of(a, OUTCOME_FAIL, "fail", to);
+        print_criteria_of(a, OUTCOME_FAIL, to);
     return true;
 }
 
@@ -387,7 +388,7 @@ void verdict_print(const struct acceptance *a, FILE *to)
         fputs(has_end || has_found ? "; " : "", to);
         print_no_data(a, to);
     } else if (!has_end && !has_found)
-        print_criteria_of(a, OUTCOME_FAIL, "fail", to);
+        print_criteria_of(a, OUTCOME_FAIL, to);
 }
 
 /* Of a pass: did no stage look whether other work disturbed what was timed? */
