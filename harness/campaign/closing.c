@@ -9,6 +9,7 @@
 #include "harness/campaign/sim_cost.h"
 #include "harness/measure/disturbance.h"
 #include "harness/report/table.h"
+#include "harness/train/disturbed.h"
 #include "harness/world/cores.h"
 
 static void announce_shared_cores(const struct sweep *s, FILE *to)
@@ -67,27 +68,21 @@ void sweep_announce(const struct sweep *s, FILE *to)
 
 void sweep_warn_if_busy(struct sweep *s, const struct host_load *before, const struct host_load *after, FILE *to)
 {
-    const double window_s = 1e-9 * (double)(after->now_ns - before->now_ns);
-    const struct window_load host = {
-        .window_s = window_s,
-        .n_host_cores = before->n_cores > 0 ? after->n_cores : 0,
-        .busy_cores = (after->busy_s - before->busy_s) / window_s,
-        .steal_ratio = (after->steal_s - before->steal_s) / (window_s * after->n_cores),
-    };
+    char others[128];
     int n_used_cores = 1;
 
     for (size_t i = 0; i < s->campaign.n_points; i++)
         if (point_n_cores(&s->campaign.point[i]) > n_used_cores)
             n_used_cores = (int)point_n_cores(&s->campaign.point[i]);
-    if (n_used_cores > after->n_cores && after->n_cores > 0)
-        n_used_cores = after->n_cores;
-    const struct disturbance d = disturbance_of_host(&host, (after->own_s - before->own_s) / window_s, n_used_cores);
+    const struct disturbance d = disturbance_between(before, after, n_used_cores);
     s->campaign.before = d;
+    disturbance_now_text(others, sizeof others, &d, after->n_cores);
     if (disturbance_is_too_much(&d))
-        terminal_note(to,
-                      "gradmark compare: warning: others use %.1f of %d cores now. While they do, there will be no "
-                      "verdict: stop them (top shows them), then start again",
-                      d.others_cores + d.steal_ratio * after->n_cores, after->n_cores);
+        terminal_note(
+            to,
+            "gradmark compare: warning: %s now. While they do, there will be no verdict: stop them (top shows "
+            "them), then start again",
+            others);
 }
 
 static size_t n_given_up(const struct campaign *c)

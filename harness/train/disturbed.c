@@ -3,6 +3,7 @@
 #include "harness/train/disturbed.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -108,6 +109,28 @@ struct disturbance disturbance_of_run(const struct train_job *job, const struct 
             worst = disturbance_worse(&worst, &d);
         }
     return worst;
+}
+
+struct disturbance disturbance_between(const struct host_load *before, const struct host_load *after, int n_used_cores)
+{
+    const double window_s = 1e-9 * (double)(after->now_ns - before->now_ns);
+    const struct window_load host = {
+        .window_s = window_s,
+        .n_host_cores = before->n_cores > 0 ? after->n_cores : 0,
+        .busy_cores = (after->busy_s - before->busy_s) / window_s,
+        .steal_ratio = (after->steal_s - before->steal_s) / (window_s * after->n_cores),
+        .frequency_hz = NAN,
+    };
+
+    if (n_used_cores > after->n_cores && after->n_cores > 0)
+        n_used_cores = after->n_cores;
+    return disturbance_of_host(&host, (after->own_s - before->own_s) / window_s, n_used_cores);
+}
+
+void disturbance_now_text(char *out, size_t n_bytes, const struct disturbance *d, int n_host_cores)
+{
+    (void)snprintf(out, n_bytes, "others use %.1f of %d cores", d->others_cores + d->steal_ratio * n_host_cores,
+                   n_host_cores);
 }
 
 void record_disturbance(struct record *to, const struct train_job *job, const struct disturbance *d)

@@ -23,6 +23,11 @@ void disturbance_end(struct train_rank_info *info, const struct host_load *befor
 struct disturbance disturbance_of_rank(const struct train_job *job, const struct train_result *r, int i);
 /* The disturbance of the worst host. */
 struct disturbance disturbance_of_run(const struct train_job *job, const struct train_result *r);
+/* The disturbance of this host between two readings of a process that uses n_used_cores > 0 cores, or all if fewer are
+ * there. Pure. */
+struct disturbance disturbance_between(const struct host_load *before, const struct host_load *after, int n_used_cores);
+/* "others use 1.4 of 2 cores". Cannot fail. */
+void disturbance_now_text(char *out, size_t n_bytes, const struct disturbance *d, int n_host_cores);
 /* Add it to a record: NaN becomes null; in sim "disturbed" is null. */
 void record_disturbance(struct record *to, const struct train_job *job, const struct disturbance *d);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/hold.h"
 #include "harness/base/opt.h"
 #include "harness/base/rule.h"
 #include "harness/base/terminal.h"
@@ -326,12 +327,11 @@ out:
 /* Looks at the machine for a fifth of a second. Under mpirun the other ranks are starting: they are no others. */
 static void warn_if_busy(struct sweep *s)
 {
-    enum { WINDOW_NS = 200000000 };
     struct host_load before, after;
 
     if (s->campaign.is_virtual || s->launcher.n_ranks > 1)
         return;
-    host_load_watch(&before, &after, WINDOW_NS, "");
+    host_load_watch(&before, &after, HOST_LOAD_WINDOW_NS, hold_root());
     sweep_warn_if_busy(s, &before, &after, stderr);
 }
 

@@ -148,6 +148,8 @@ static void run_rows(struct table *t, const struct layer_timing *m, const struct
         n->opts.n_classes, about->compute, about->precision, about->n_threads, about->n_threads == 1 ? "" : "s",
         about->device);
     row(t, "program", "%s", about->program);
+    if (about->others)
+        row(t, "disturbed", "before the first step %s", about->others);
     row(t, "steps", "%d, after %d of warm-up, each followed by its GEMMs alone; medians", m->n_steps, about->n_warmup);
 }
 
@@ -262,6 +264,9 @@ enum rc profile_of_timing(struct profile **out, const struct layer_timing *m, co
              "and the data included, the layers' times are of %s",
              m->n_steps, about->n_warmup, about->compute, about->program,
              m->apart ? "layers with waits between them, shrunk to a step without" : "the layers alone");
+    if (about->others)
+        snprintf(p->source + strlen(p->source), sizeof p->source - strlen(p->source), "; before the first step %s",
+                 about->others);
     p->n_threads = about->n_threads;
     p->images_per_s = about->batch / m->step_s.median;
     for (int i = 0; i < p->n_layers; i++) {

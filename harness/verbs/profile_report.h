@@ -11,6 +11,7 @@ struct report_about {    /* borrowed */
     const char *program; /* program, backend and date of the measurement */
     const char *compute, *precision, *device;
     int batch, n_threads, n_warmup;
+    const char *others; /* "others use 1.4 of 2 cores", just before; NULL: nothing disturbed */
 };
 
 /* Print the layers, then totals. */

@@ -6,17 +6,20 @@
 #include <string.h>
 
 #include "harness/base/file.h"
+#include "harness/base/hold.h"
 #include "harness/base/opt.h"
 #include "harness/base/share.h"
 #include "harness/base/terminal.h"
 #include "harness/report/manifest.h"
 #include "harness/report/record.h"
 #include "harness/report/table.h"
+#include "harness/train/disturbed.h"
 #include "harness/train/input.h"
 #include "harness/train/job.h"
 #include "harness/verbs/profile_report.h"
 #include "harness/verbs/verb.h"
 #include "harness/world/cores.h"
+#include "harness/world/host_load.h"
 #include "harness/world/stop.h"
 #include "models/replay/published.h"
 
@@ -435,7 +438,7 @@ static void name_program(char *out, size_t n_bytes)
 }
 
 static enum rc report(const struct profile_opts *o, const struct layer_timing_env *env, const struct layer_timing *m,
-                      bool prints_json)
+                      const char *others, bool prints_json)
 {
     char device[PROFILE_TEXT_BYTES], program[256];
     const struct report_about about = { .program = program,
@@ -444,7 +447,8 @@ static enum rc report(const struct profile_opts *o, const struct layer_timing_en
                                         .device = device,
                                         .batch = (int)measured_batch(o),
                                         .n_threads = env->n_threads,
-                                        .n_warmup = env->n_warmup };
+                                        .n_warmup = env->n_warmup,
+                                        .others = others[0] != '\0' ? others : NULL };
     struct profile *p = NULL;
     enum rc rc;
 
@@ -467,8 +471,27 @@ out:
     return rc;
 }
 
+/* Looks at the machine for a fifth of a second. others: "others use 1.4 of 2 cores" if they disturb, else "". */
+static void warn_if_busy(char *others, size_t n_bytes, int n_threads)
+{
+    struct host_load before, after;
+
+    host_load_watch(&before, &after, HOST_LOAD_WINDOW_NS, hold_root());
+    const struct disturbance d = disturbance_between(&before, &after, n_threads);
+    others[0] = '\0';
+    if (!disturbance_is_too_much(&d))
+        return;
+    disturbance_now_text(others, n_bytes, &d, after.n_cores);
+    terminal_note(
+        stderr,
+        "gradmark profile: warning: %s now. While they do, layers take longer: stop them (top shows them), then "
+        "start again",
+        others);
+}
+
 static enum rc measure(struct verb_call *call, const struct workload *workload)
 {
+    char others[PROFILE_TEXT_BYTES];
     struct profile_opts *o = call->opts;
     struct layer_timing_env env = { .workload = workload,
                                     .batch = measured_batch(o),
@@ -498,8 +521,9 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
     env.dataset = data;
     call->stage = STAGE_RUN;
     stop_catch();
+    warn_if_busy(others, sizeof others, env.n_threads);
     TRY(layer_timing_run(&m, &env));
-    TRY(report(o, &env, &m, call->output.json));
+    TRY(report(o, &env, &m, others, call->output.json));
     if (m.n_steps < env.n_steps)
         FAIL(RC_PEER, "stopped after %d of %d steps; the results of these are printed and written", m.n_steps,
              env.n_steps);

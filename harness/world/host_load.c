@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/base/file.h"
+#include "harness/base/hold.h"
 #include "harness/world/wait.h"
 
 enum { PATH_BYTES = 512, LINE_BYTES = 1024 };
@@ -115,6 +116,7 @@ void host_load_watch(struct host_load *before, struct host_load *after, uint64_t
 
     host_load_read(before, root);
     (void)nanosleep(&window, NULL);
+    hold_at("host_load", 0, 0);
     host_load_read(after, root);
 }
 

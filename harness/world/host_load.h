@@ -23,6 +23,7 @@ struct host_load {
 /* Reads it from files. root: "", or a folder with copies of /proc and /sys. Cannot fail. */
 void host_load_read(struct host_load *out, const char *root);
 
+enum { HOST_LOAD_WINDOW_NS = 200000000 }; /* a fifth of a second: for a warning before a measurement */
 /* Two readings, with window_ns < 1 s between them, in which the caller sleeps. Cannot fail. */
 void host_load_watch(struct host_load *before, struct host_load *after, uint64_t window_ns, const char *root);
 

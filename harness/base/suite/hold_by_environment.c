@@ -116,6 +116,13 @@ static void try_entry(char *entry, int i_entry, const char *point, int rank, uin
         act(action + 1, rank);
 }
 
+const char *hold_root(void)
+{
+    const char *const root = getenv("GRADMARK_TEST_ROOT");
+
+    return root ? root : "";
+}
+
 void hold_at(const char *point, int rank, uint64_t n)
 {
     const char *const list = getenv("GRADMARK_TEST_HOLD");
