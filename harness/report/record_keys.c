@@ -179,6 +179,7 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "failed_simulations", Ts, "Messages of simulations that failed" },
     { "false_count", I, "Findings that are no injected fault" },
     { "faults_count", I, "Injected faults" },
+    { "file", T, "File that was written" },
     { "finished_rows_count", I, "Rows that were finished" },
     { "first_node", I, "First node of the network in the stage" },
     { "first_rank", I, "First rank of the node" },
@@ -409,6 +410,7 @@ const struct record_key record_keys[] = { /* sorted by name */
     { "profile", O, "Model, device and source of the profile" },
     { "profile_sha256", T, "SHA-256 of the profile" },
     { "program_fingerprint", T, "Hash of the program file, if the sources had been changed" },
+    { "public_key", T, "Public key of the file, 40 characters of Z85" },
     { "published_ratio", R, "Published efficiency" },
     { "pull_checks_count", I, "Pulled parameters that were checked" },
     { "pull_steps_count", R, "Steps of this worker that pulled parameters" },
@@ -788,6 +790,7 @@ const struct record_kind record_kinds[] = {
     { "pack", "Packed images",
       "data out train_images_count test_images_count channels_count height width classes_count shards_count "
       "shards_bytes broken_files_count other_files_count ", NONE },
+    { "keys", "A file of keys", "file public_key ", NONE },
     { "published_rate", "A published rate of one GPU",
       "model gpu batch precision data images_per_s framework source ", NONE },
     { "build", "What this program is, on which machine", KEYS_BUILD KEYS_MACHINE, NONE },

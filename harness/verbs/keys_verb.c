@@ -6,6 +6,7 @@
 #include "harness/base/terminal.h"
 #include "harness/base/text.h"
 #include "harness/net/curve_keys.h"
+#include "harness/report/record.h"
 #include "harness/verbs/verb.h"
 
 struct keys_opts {
@@ -17,6 +18,22 @@ static const struct opt table[] = {
     OPT_END_,
 };
 static const struct verb_group groups[] = { { "keys", table, 0, NULL }, { NULL, NULL, 0, NULL } };
+
+static enum rc print_record(const char *path, const struct curve_keys *keys)
+{
+    struct report *to = NULL;
+    enum rc rc;
+
+    TRY(report_open(&to, "-"));
+    struct record *r = report_begin(to, "keys");
+    record_text(r, "file", path);
+    record_text(r, "public_key", keys->public_text);
+    TRY(report_end(to));
+    TRY(report_commit(to));
+out:
+    report_close(&to);
+    return rc;
+}
 
 static enum rc keys_run(struct verb_call *call)
 {
@@ -32,6 +49,8 @@ static enum rc keys_run(struct verb_call *call)
     call->stage = STAGE_RUN;
     terminal_note(stdout, "%s: a pair of keys, public key %s", call->operand[0], keys.public_text);
     TRY(output_flush(stdout));
+    if (call->output.json)
+        TRY(print_record(call->operand[0], &keys));
 out:
     curve_keys_wipe(&keys);
     return rc;
@@ -55,6 +74,7 @@ const struct verb verb_keys = {
     .example = examples,
     .page = "security",
     .is_one_process = true,
+    .has_records = true,
     .opts_bytes = sizeof(struct keys_opts),
     .group = groups,
     .run = keys_run,

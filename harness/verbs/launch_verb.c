@@ -115,6 +115,12 @@ static const struct verb_short shorts[] = {
     { "-np", "--np" }, { "-n", "--np" }, { "-H", "--hosts" }, { "-hostfile", "--hostfile" }, { NULL, NULL }
 };
 
+static const struct verb_hint hints[] = {
+    { "json", "it is for the subcommand: write it after --, as in gradmark launch -np 2 -- train --json" },
+    { "quiet", "it is for the subcommand: write it after --, as in gradmark launch -np 2 -- train --quiet" },
+    { NULL, NULL },
+};
+
 static const struct verb_example examples[] = {
     { "launch -np 2 -- train --mode allreduce", "Train with two processes on this host" },
     { "launch -np 3 -- train --mode ps --servers 1", "Train with two workers and a server" },
@@ -138,5 +144,6 @@ const struct verb verb_launch = {
     .is_one_process = true,
     .opts_bytes = sizeof(struct launch_verb_opts),
     .group = groups,
+    .hint = hints,
     .run = launch_verb_run,
 };
