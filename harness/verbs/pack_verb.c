@@ -196,8 +196,8 @@ static enum rc write_classes(const struct packing *p)
     for (size_t i = 0; i < p->dataset->n_classes; i++)
         fprintf(file.stream, "%s\n", image_folders_class(p->dataset, i)); /* short writes are found by commit */
     TRY(atomic_file_commit(&file));
-    printf("%s/classes.txt: the names of %zu classes, in the order of their labels\n", p->opts->out,
-           p->dataset->n_classes);
+    terminal_note(stdout, "%s/classes.txt: the names of %zu classes, in the order of their labels", p->opts->out,
+                  p->dataset->n_classes);
 out:
     atomic_file_discard(&file);
     free(path);
