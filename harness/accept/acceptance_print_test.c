@@ -40,7 +40,7 @@ UNIT_TEST(a_faulty_cluster_is_told_in_the_first_line)
         "\n"
         "Failed:\n"
         "  host3: it sends and receives slowly (pairwise, bytes_per_s: 60.6 MB/s, expected 101 MB/s: 60.0 %;\n"
-        "    false-discovery rate 1e-09).\n"
+        "    false-discovery rate less than 0.001).\n"
         "  link host1 - host4 (pairwise, bytes_per_s: 50.5 MB/s, expected 101 MB/s: 50.0 %; false-discovery\n"
         "    rate 0.0012).\n"
         "  rank 3 on host2 computes slowly (compute, flops_per_s: 35 Gflop/s, expected 50 Gflop/s: 70.0 %;\n"
@@ -233,7 +233,8 @@ UNIT_TEST(a_name_takes_one_line)
     a.n_criteria = 0;
     prints(&a, print,
            "FAIL: 1 node is slow: h??[31m<3>\n\nFailed:\n  h??[31m<3>: it sends and receives slowly (pairwise, "
-           "bytes_per_s: 60.6 MB/s, expected 101 MB/s:\n    60.0 %; false-discovery rate 1e-09).\n\nNext steps:\n  "
+           "bytes_per_s: 60.6 MB/s, expected 101 MB/s:\n    60.0 %; false-discovery rate less than 0.001).\n\nNext "
+           "steps:\n  "
            "pairwise: check the network cards, cables and "
            "switch ports.\n  Start jobs on the nodes of good.hosts until this is repaired. Then test again.\n\nNot "
            "judged, or in "
@@ -261,6 +262,10 @@ UNIT_TEST(quantities_are_in_units_for_people)
         { 0.931, "ratio", "93.1 %" },
         { 0.0052, "of the time", "0.52 % of the time" },
         { 3, "", "3" },
+        { 3.4e-5, "", "0.000034" },
+        { 3.4e-7, "ratio", "0.000034 %" },
+        { 1e-128, "", "< 0.000001" },
+        { -1e-128, "", "> -0.000001" },
         { NAN, "s", "-" },
         { 1e15, "", "1e+15" },
         { 123456, "", "123456" },

@@ -9,15 +9,24 @@
 
 /* --- quantities --- */
 
-/* Four digits, never an exponent where a person would not write one. */
-static void number_text(char *out, size_t n_bytes, double value)
+/* So many digits, never an exponent where a person would not write one. */
+static void digits_text(char *out, size_t n_bytes, int n_digits, double value)
 {
-    const double size = fabs(value);
+    const double size = fabs(value), least = 1e-6;
 
     if (size >= 1000 && size < 1e9)
         snprintf(out, n_bytes, "%.0f", value);
+    else if (size > 0 && size < least)
+        snprintf(out, n_bytes, "%s0.000001", value < 0 ? "> -" : "< ");
+    else if (size > 0 && size < 1e-4)
+        snprintf(out, n_bytes, "%.6f", value);
     else
-        snprintf(out, n_bytes, "%.4g", value);
+        snprintf(out, n_bytes, "%.*g", n_digits, value);
+}
+
+static void number_text(char *out, size_t n_bytes, double value)
+{
+    digits_text(out, n_bytes, 4, value);
 }
 
 static void scale_time(struct quantity_scale *out, double value_s)
@@ -88,7 +97,7 @@ void scaled_text(char *out, size_t n_bytes, double value, double factor)
 /* Three digits, as often as not of a middle that has four. */
 static void end_text(char *out, size_t n_bytes, double value)
 {
-    snprintf(out, n_bytes, fabs(value) >= 1000 && fabs(value) < 1e9 ? "%.0f" : "%.3g", value);
+    digits_text(out, n_bytes, 3, value);
 }
 
 void scaled_interval_text(char *out, size_t n_bytes, double low, double high, double factor)
@@ -464,6 +473,7 @@ static bool begins_with(const char *text, const char *name)
 
 void finding_print(const struct acceptance *a, const struct finding *f, FILE *to)
 {
+    const double least_q = 0.001; /* smaller ones say no more to a reader; the record is exact */
     char name[SUBJECT_BYTES], text[ACCEPT_TEXT_BYTES], measured[QUANTITY_BYTES], expected[QUANTITY_BYTES];
 
     subject_line(name, sizeof name, a, f);
@@ -477,7 +487,9 @@ void finding_print(const struct acceptance *a, const struct finding *f, FILE *to
         fprintf(to, ": %s, expected %s", measured, expected);
     if (f->expected > 0 && !isnan(f->measured))
         fprintf(to, ": %.1f %%", 100 * f->measured / f->expected);
-    if (f->q_value > 0)
+    if (f->q_value > 0 && f->q_value < least_q)
+        fprintf(to, "; false-discovery rate less than %g", least_q);
+    else if (f->q_value > 0)
         fprintf(to, "; false-discovery rate %.2g", f->q_value);
     fputc(')', to);
 }
