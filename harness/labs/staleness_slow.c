@@ -20,10 +20,11 @@
 enum { N_WORKERS = 8, N_STEPS = 60, BATCH = 200 };
 
 static const struct {
-    const char *rule, *options;
-} way[SLOW_N_WAYS] = {
-    { "sync", " --lr-scaling linear" }, { "sync:1", " --lr-scaling linear" }, { "ssp:4", "" }, { "async", "" }
-};
+    const char *rule, *file, *options; /* file: the rule as part of a file's name, which no system refuses */
+} way[SLOW_N_WAYS] = { { "sync", "sync", " --lr-scaling linear" },
+                       { "sync:1", "sync-1", " --lr-scaling linear" },
+                       { "ssp:4", "ssp-4", "" },
+                       { "async", "async", "" } };
 static const double ratio[SLOW_N_RATIOS] = { 1, 1.5, 2, 3, 4, 8, 16 };
 #define LR 0.118
 #define TARGET 0.005 /* loss of all samples above the least one */
@@ -35,7 +36,7 @@ static enum rc train_one(struct slow_part *p, struct staleness_lab *s, int k, in
     char name[TRAINING_NAME_BYTES], options[300];
     enum rc rc;
 
-    snprintf(name, sizeof name, "slow-%g-%s", ratio[i], way[k].rule);
+    snprintf(name, sizeof name, "slow-%g-%s", ratio[i], way[k].file);
     snprintf(options, sizeof options,
              "--workers %d --steps %d --batch %d --lr %g --seed %d --consistency %s%s --cluster-set "
              "flops_per_s=8e4,server_flops_per_s=2e10,stragglers_count=1,straggler_ratio=%g",
