@@ -23,10 +23,10 @@ static const char GNUPLOT[] = "#!/bin/sh\n"
 
 #define HEAD "device\tcompute\tprecision\tthreads\tgflop_per_s\tgb_per_s\n"
 
-static const struct report_about MINE = { "a program", "cpu", "fp32", "a\tdevice", 8, 2, 3 };
-static const struct report_about BF16 = { "a program", "cpu", "bf16", "a\tdevice", 8, 2, 3 };
-static const struct report_about ONE_THREAD = { "a program", "cpu", "fp32", "a\tdevice", 8, 1, 3 };
-static const struct report_about OTHER = { "a program", "cpu", "fp32", "a\tdevice of another", 8, 2, 3 };
+static const struct report_about MINE = { "a program", "cpu", "fp32", "a\tdevice", 8, 2, 3, NULL };
+static const struct report_about BF16 = { "a program", "cpu", "bf16", "a\tdevice", 8, 2, 3, NULL };
+static const struct report_about ONE_THREAD = { "a program", "cpu", "fp32", "a\tdevice", 8, 1, 3, NULL };
+static const struct report_about OTHER = { "a program", "cpu", "fp32", "a\tdevice of another", 8, 2, 3, NULL };
 
 static enum rc add(struct kit *k, const struct report_about *about, double first_gflop, double first_gb,
                    double second_gflop, double second_gb)
