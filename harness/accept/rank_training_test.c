@@ -42,6 +42,9 @@ static void assert_trained(const struct kit_run *run, double ratio)
                       run->accepted.training[run->accepted.n_training - 1].samples_per_s, 0.02);
     assert_true(t->low_ratio <= t->ratio && t->ratio <= t->high_ratio);
     assert_true(t->low_samples_per_s <= t->samples_per_s && t->samples_per_s <= t->high_samples_per_s);
+    kit_assert_within("least of the launcher's", t->low_ratio, t->ratio, 0.1); /* simulated steps are nearly equal */
+    kit_assert_within("least rate", t->low_samples_per_s, t->samples_per_s, 0.1);
+    kit_assert_within("launcher's least", t->low_launcher_samples_per_s, t->launcher_samples_per_s, 0.1);
     assert_string_equal(run->accepted.stage[ACCEPT_TRAINING].why, "");
     assert_true(run->progress == 1);
 }

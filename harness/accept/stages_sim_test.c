@@ -324,6 +324,7 @@ UNIT_TEST(a_killed_rank_ends_the_stage)
 {
     struct kit_run run = simulation(4, stage_pairwise);
 
+    run.criteria.least_repeats_count = run.criteria.most_repeats_count = 1; /* it is killed in the first */
     run.inject = "kill:2";
     assert_int_equal(kit_run_stages(&run), RC_PEER);
     assert_non_null(strstr(rc_message(), "rank 2"));
