@@ -296,6 +296,14 @@ void inject_after_receive(const struct inject *i, struct world *w, int from, int
     pause_for(i, w, elapsed_ns, ratio);
 }
 
+bool inject_has_slow_links(const struct inject *i)
+{
+    for (int k = 0; i && k < i->n_faults; k++)
+        if (i->fault[k].kind == FAULT_SLOW_NODE || i->fault[k].kind == FAULT_SLOW_LINK)
+            return true;
+    return false;
+}
+
 bool inject_has_losses(const struct inject *i)
 {
     for (int k = 0; i && k < i->n_faults; k++)

@@ -17,8 +17,9 @@
  *     flip:2@30       a bit of rank 2's gradient is flipped after the exchange of step 30 of the integrity stage
  *
  * A slow link delays its receiver by the extra time that a link of that rate would need, compared with the actual
- * transfer. This holds in virtual time, too, where the pause of a rank is exact. Of several faults on one way, the
- * slowest counts. Ranks and nodes are those of the run: w below is the world of the run, never a part of it.
+ * transfer, in the pairwise stage alone: other stages measure without this fault. This holds in virtual time, too,
+ * where the pause of a rank is exact. Of several faults on one way, the slowest counts. Ranks and nodes are those of
+ * the run: w below is the world of the run, never a part of it.
  *
  * Invariants
  *   N1  Without faults nothing is delayed; a timed loop has at most one extra test of a pointer.
@@ -67,6 +68,8 @@ void inject_text(char *out, size_t n_bytes, const struct fault *f); /* as parsed
 void inject_after_compute(const struct inject *i, struct world *w, uint64_t elapsed_ns);
 /* Call after this rank received, in elapsed_ns, data from node `from` on its own node `to`: pauses likewise. */
 void inject_after_receive(const struct inject *i, struct world *w, int from, int to, uint64_t elapsed_ns);
+/* Is a node or a link slow? Its delays are in the pairwise stage alone. */
+bool inject_has_slow_links(const struct inject *i);
 /* Does any node lose messages? */
 bool inject_has_losses(const struct inject *i);
 /* Call after this rank received a small message from node `from` on its own node `to`: pauses if it counts as lost. */

@@ -404,8 +404,8 @@ static void judge_bound(struct judging *j, const struct sized_terms *t, size_t n
               rate ? "the largest size" : "the largest size was not measured");
     if (rate && !isfinite(rate->bound_ratio))
         row_end(row, OUTCOME_NO_DATA,
-                "what the slowest link allows is not known: the pairwise stage measures links, and not every reducer "
-                "tells what it sends");
+                "what the slowest link allows is not known: the pairwise stage measures links, not every reducer tells "
+                "what it sends, and --inject makes links slow in that stage alone");
 }
 
 static void judge_sized(struct judging *j, const struct sized_terms *t)

@@ -428,13 +428,30 @@ static bool has_no_limit_of_rates(const struct acceptance *a)
     return a->outcome == OUTCOME_PASS && is_measured;
 }
 
-void verdict_print_notes(const struct acceptance *a, FILE *to)
+/* Of "link:1-4=0.6,noise 0.02": each has its option. */
+static void print_injected(const struct acceptance *a, FILE *to)
 {
+    static const char *const in_pairwise[] = { "node:", "link:", "loss:" };
     char faults[ACCEPT_INJECTED_BYTES];
+    bool has_of_pairwise = false;
 
     line_text(faults, sizeof faults, a->injected);
-    if (faults[0])
+    char *noise = strstr(faults, "noise ");
+    if (noise && noise > faults)
+        noise[-1] = '\0';
+    for (size_t i = 0; i < sizeof in_pairwise / sizeof *in_pairwise; i++)
+        has_of_pairwise = has_of_pairwise || strstr(faults, in_pairwise[i]);
+    if (noise != faults && faults[0])
         fprintf(to, "Faults were injected by --inject: %s.\n", faults);
+    if (has_of_pairwise)
+        fputs("Faults of nodes and links are in stage pairwise alone: other stages ran without them.\n", to);
+    if (noise)
+        fprintf(to, "Noise was added by --noise-ratio: %s.\n", noise + strlen("noise "));
+}
+
+void verdict_print_notes(const struct acceptance *a, FILE *to)
+{
+    print_injected(a, to);
     if (has_no_limit_of_rates(a))
         fputs("No rate had a limit, so a slow cluster passes, too. To write limits: gradmark accept "
               "--init FILE\n",

@@ -299,6 +299,9 @@ enum rc used_profiles_find(size_t *out, struct used_profiles *u, const struct pr
             is_same_rate(u->profile[*out].one_gpu_images_per_s, w->one_gpu_images_per_s))
             return RC_OK;
     TRY(make_profile(&p, w));
+    if (profile_step_ns(p) == 0)
+        FAIL(RC_INVAL, "the profile of %s: every forward_ns and backward_ns is 0; write the times of one GPU, in ns",
+             w->model);
     more = realloc(u->profile, (u->n + 1) * sizeof *more);
     if (!more)
         FAIL(RC_NOMEM, "no memory for a profile");

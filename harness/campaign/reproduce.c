@@ -284,17 +284,19 @@ static void print_advice(FILE *to, enum wide wide, int key)
     const char *name = key >= 0 ? cluster_keys[key].name : NULL;
 
     if (wide == BY_TABLES && !name)
-        fprintf(to, ": cannot tell from these facts; other tables were predicted as wrong, so measure small runs");
+        fprintf(to,
+                ": cannot tell from these facts; other tables were predicted with such errors, so measure small runs");
     else if (wide == BY_TABLES)
         fprintf(to,
-                ": cannot tell from these facts; other tables were predicted as wrong, so measure small runs, and fit "
+                ": cannot tell from these facts; other tables were predicted with such errors, so measure small runs, "
+                "and fit "
                 "%s to them (--fit)",
                 name);
     else if (!name)
         fprintf(to, ": cannot tell; jitter alone makes them as wide");
     else
         fprintf(to, ": cannot tell from these facts; measure %s%s", name,
-                wide == BY_BOTH ? " and small runs, as other tables were predicted as wrong" : "");
+                wide == BY_BOTH ? " and small runs, as other tables were predicted with such errors" : "");
 }
 
 /* A key that is measured, or to which rows were fitted already, cannot be fitted. */

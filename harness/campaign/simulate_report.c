@@ -72,12 +72,12 @@ static bool is_always_fastest(const struct simulate *s, const struct simulate_po
     return true;
 }
 
-/* "efficiency 68.3 % (band 67.9 to 68.8)" */
+/* "efficiency 68.3 % (by random delays alone 67.9 to 68.8)" */
 static void tell_efficiency(const struct simulate_point *p, FILE *to)
 {
     fprintf(to, "efficiency %.1f %%", 100 * p->efficiency.mean);
     if (!isnan(p->efficiency.high))
-        fprintf(to, " (band %.1f to %.1f)", 100 * p->efficiency.low, 100 * p->efficiency.high);
+        fprintf(to, " (by random delays alone %.1f to %.1f)", 100 * p->efficiency.low, 100 * p->efficiency.high);
 }
 
 /* What efficiency is relative to, and what all GPUs gain. */
@@ -87,7 +87,8 @@ static void tell_alone(const struct simulate *s, size_t profile, const struct si
 
     fprintf(to, "  One GPU alone: %.1f images/s, batch %d, %s.", p->images_per_s, p->batch, p->precision);
     if (best->n_gpus > 1)
-        fprintf(to, " %d GPUs are %.2f times as fast.", best->n_gpus, best->images_per_s / p->images_per_s);
+        fprintf(to, " %d GPUs are %.2f times as fast%s.", best->n_gpus, best->images_per_s / p->images_per_s,
+                best->images_per_s < p->images_per_s ? ": one GPU is faster" : "");
     if (s->terms->published[0])
         fprintf(to, " Other published rates: gradmark profile --list.");
     fputc('\n', to);

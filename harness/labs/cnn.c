@@ -408,7 +408,7 @@ static void tell_first(const struct cnn *l, struct lesson *lesson, int n)
         for (int i = 0; i < N_SEEDS; i++)
             n_sooner += best.setting->seconds_s[i] < alone.setting->seconds_s[i];
         print_spread(alone_ms, sizeof alone_ms, &alone.seconds, 1e3, 1);
-        snprintf(others, sizeof others, "One worker needs at least %s ms (%s). It is later with %d of %d seeds.",
+        snprintf(others, sizeof others, "One worker needs at least %s ms (%s), and is later with %d of %d seeds.",
                  alone_ms, alone.batch, n_sooner, (int)N_SEEDS);
     }
     lesson_say(lesson, "%s reaches a loss of %s first with %d worker%s on %d host%s, %s: after %s ms. %s", nets[n].name,

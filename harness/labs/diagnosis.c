@@ -406,7 +406,7 @@ static void tell_parting(struct diagnosis *d, const struct parting *at, const st
     const char *cause = is_of_rank_1 ? "it has the parameters of rank 1: the root is 0"
                                      : (at->is_by_param && at->is_first_right ? some : causes[gap]);
 
-    d->is_unknown = true;
+    d->is_unknown = cause == causes[gap];
     for (int i = 0; i < N_RECIPE_STEPS; i++)
         if (i == RECIPE_AVERAGE || i == RECIPE_SHARD || i == RECIPE_BROADCAST)
             d->finding[i].kind = FINDING_UNKNOWN;

@@ -442,9 +442,13 @@ static void tell_found(const struct learning_rate *r, struct lesson *l)
                    "At %d times the rate %d workers do not: their loss is within the range of one worker in %d of %d "
                    "windows.",
                    crowd[next], crowd[next], n_inside(r, run_of(next, TIMES_W)), (int)N_WINDOWS);
-    lesson_say(l, "Of %d runs of %d workers at %d times the rate %d reach the target, with warm-up %d, by sqrt W %d.",
-               (int)N_SEEDS, crowd[N_CROWDS - 1], crowd[N_CROWDS - 1], r->target[N_CROWDS - 1][TIMES_W].n_reached,
-               r->target[N_CROWDS - 1][TIMES_W + 1].n_reached, r->target[N_CROWDS - 1][TIMES_W - 1].n_reached);
+    lesson_say(
+        l,
+        "With %d workers, %d of %d runs reach the target at %d times the rate, %d of %d with warm-up, and %d of %d at "
+        "sqrt W times the rate.",
+        crowd[N_CROWDS - 1], r->target[N_CROWDS - 1][TIMES_W].n_reached, (int)N_SEEDS, crowd[N_CROWDS - 1],
+        r->target[N_CROWDS - 1][TIMES_W + 1].n_reached, (int)N_SEEDS, r->target[N_CROWDS - 1][TIMES_W - 1].n_reached,
+        (int)N_SEEDS);
     if (isnan(ratio))
         lesson_say(l, "At the rate of one worker %d workers do not reach a loss of %g.", crowd[0], TARGET);
     else

@@ -317,7 +317,7 @@ static void tell_found(const struct staleness_lab *s, const struct crowds *c, st
     list_crowds(repaired, sizeof repaired, s, c->repaired, false);
     lesson_say(l,
                "At learning rate " LR_TEXT " the training converges with %s workers and diverges with %s. With "
-               "--lr-staleness inverse it converges with %s.",
+               "--lr-staleness inverse it does not diverge with %s.",
                converging[0] ? converging : "no", diverging[0] ? diverging : "no number",
                repaired[0] ? repaired : "no number");
 }

@@ -119,6 +119,9 @@ static void say_missing(const struct acceptance *healthy, const char *folder)
     if (n > 0)
         terminal_note(stderr, "gradmark: warning: no limits of %s: %s has no results of %s", names, folder,
                       n == 1 ? "this stage" : "these stages");
+    if (healthy->is_virtual)
+        terminal_note(stderr, "gradmark: warning: %s was simulated: its limits are those of a simulated cluster",
+                      folder);
 }
 
 static enum rc limits_of_reference(struct criteria *c, const struct accept_opts *o, struct criteria_sources *sources)
