@@ -489,6 +489,19 @@ static void warn_if_busy(char *others, size_t n_bytes, int n_threads)
         others);
 }
 
+/* --out can be written, and the chart beside it. */
+static enum rc check_files(const struct profile_opts *o)
+{
+    enum rc rc;
+
+    TRY(file_of_option(file_check_writable(o->out), "out"));
+    TRY(file_of_option(file_check_new(o->out, o->force), "out"));
+    if (o->chart[0] != '\0')
+        TRY(profile_check_chart(o->chart, o->out));
+out:
+    return rc;
+}
+
 static enum rc measure(struct verb_call *call, const struct workload *workload)
 {
     char others[PROFILE_TEXT_BYTES];
@@ -513,10 +526,7 @@ static enum rc measure(struct verb_call *call, const struct workload *workload)
     env.network = network_opts_of(o);
     TRY(network_open(&n, workload->network, &env.network));
     TRY(check_memory(&env, n));
-    TRY(file_of_option(file_check_writable(o->out), "out"));
-    TRY(file_of_option(file_check_new(o->out, o->force), "out"));
-    if (o->chart[0] != '\0')
-        TRY(profile_check_chart(o->chart, o->out));
+    TRY(check_files(o));
     TRY(open_data(&data, o, n));
     env.dataset = data;
     call->stage = STAGE_RUN;
